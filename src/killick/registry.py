@@ -1,0 +1,96 @@
+"""The one look-up mechanism: a table of names to import strings, open to other packages by entry points.
+
+Tables hold strings, so listing costs no import and a missing optional dependency cannot break the list.
+"""
+
+import dataclasses
+import difflib
+import importlib
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from typing import Any
+
+from killick.errors import ConfigError
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A sentence naming the known names, and the closest one if any is close."""
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"Known: {', '.join(known) or 'none'}.{hint}"
+
+
+class Registry:
+    """Names of one kind of component, e.g. guides.
+
+    Args:
+        kind: singular noun used in messages.
+        entry_points: group under which other packages register theirs, e.g. `killick.guides`.
+        built_in: name -> "module:attribute".
+    """
+
+    def __init__(self, kind: str, entry_points: str, built_in: Mapping[str, str]) -> None:
+        self.kind = kind
+        self.group = entry_points
+        self._built_in = dict(built_in)
+
+    def _targets(self) -> dict[str, str]:
+        targets = dict(self._built_in)
+        for point in metadata.entry_points(group=self.group):
+            if point.name in targets and targets[point.name] != point.value:
+                raise ConfigError(
+                    f"Two owners of the {self.kind} {point.name!r}: {targets[point.name]} and {point.value}. "
+                    f"Uninstall one of the packages or rename its entry point in group {self.group!r}."
+                )
+            targets[point.name] = point.value
+        return targets
+
+    def names(self) -> list[str]:
+        """All names, sorted; nothing is imported."""
+        return sorted(self._targets())
+
+    def get(self, name: str) -> Any:
+        """The component behind a name.
+
+        Raises:
+            ConfigError: unknown name (the nearest one is offered), or its module cannot be imported.
+        """
+        targets = self._targets()
+        if name not in targets:
+            raise ConfigError(f"Unknown {self.kind} {name!r}. {nearest(name, targets)}")
+        module, _, attribute = targets[name].partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(
+                f"The {self.kind} {name!r} is registered as {targets[name]} but cannot be loaded: {error}."
+            ) from error
+
+    def build(self, name: str, **settings: Any) -> Any:
+        """Construct the component, refusing settings it does not have.
+
+        Raises:
+            ConfigError: unknown name, unknown setting (the nearest one is offered), or a value it rejects.
+        """
+        component = self.get(name)
+        fields = {f.name for f in dataclasses.fields(component) if f.init}
+        for key in settings:
+            if key not in fields:
+                raise ConfigError(f"The {self.kind} {name!r} has no setting {key!r}. {nearest(key, fields)}")
+        try:
+            return component(**settings)
+        except ConfigError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"The {self.kind} {name!r} rejects its settings {settings}: {error}") from error
+
+    def broken(self) -> dict[str, str]:
+        """Name -> reason for every entry that cannot be imported (read by `killick doctor`)."""
+        reasons = {}
+        for name in self.names():
+            try:
+                self.get(name)
+            except ConfigError as error:
+                reasons[name] = str(error)
+        return reasons
