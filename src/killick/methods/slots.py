@@ -48,12 +48,20 @@ class Guide(Protocol):
     the logarithm are done once, in `killick.methods.sage`.
     """
 
-    needs_noise: frozenset[str]
-    q_min: float
-    q_max: float
+    @property
+    def needs_noise(self) -> frozenset[str]:
+        """Names of the noise the engine must draw once per rollout, of "normal" and "uniform"."""
+
+    @property
+    def q_min(self) -> float:
+        """Lower bound of q, > 0."""
+
+    @property
+    def q_max(self) -> float:
+        """Upper bound of q."""
 
     def __call__(self, view: RolloutView) -> Float[Tensor, "B T"]:
-        """q before clamping, float32, [B, T]; values at masked positions are ignored."""
+        """Return q before clamping, float32, [B, T]; values at masked positions are ignored."""
         ...
 
 
@@ -74,16 +82,22 @@ class RepairRule(Protocol):
 
     def __call__(
         self, logp_base_BR: Float[Tensor, "B R"], logp_plan_BR: Float[Tensor, "B R"], mask_BR: Bool[Tensor, "B R"]
-    ) -> Float[Tensor, "B R"]: ...
+    ) -> Float[Tensor, "B R"]:
+        """Return weights in [0, ∞), detached, 0 where masked."""
+        ...
 
 
 class GroupEditor(Protocol):
     """Replaces or drops members of a group before advantages are taken (nothing is registered yet)."""
 
-    def __call__(self, outcomes: list[GroupOutcome]) -> list[GroupOutcome]: ...
+    def __call__(self, outcomes: list[GroupOutcome]) -> list[GroupOutcome]:
+        """Return the edited groups."""
+        ...
 
 
 class AdvantageRule(Protocol):
     """Turns rewards of P groups of G into advantages (nothing is registered yet; TRL's `scale_rewards` rules)."""
 
-    def __call__(self, reward_PG: Float[Tensor, "P G"]) -> Float[Tensor, "P G"]: ...
+    def __call__(self, reward_PG: Float[Tensor, "P G"]) -> Float[Tensor, "P G"]:
+        """Return one advantage per completion, 0 where the reward is NaN."""
+        ...

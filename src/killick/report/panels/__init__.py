@@ -1,1 +1,18 @@
+"""Sections of the report. To add one: a file here and a line in the table."""
 
+from killick.registry import Registry
+
+PANELS = Registry(
+    "panel",
+    entry_points="killick.panels",
+    built_in={
+        "coverage": "killick.report.panels.coverage:CoveragePanel",
+        "frontier": "killick.report.panels.frontier:FrontierPanel",
+        "modes": "killick.report.panels.modes:ModesPanel",
+        "reasons": "killick.report.panels.reasons:ReasonsPanel",
+        "samples": "killick.report.panels.samples:SamplesPanel",
+        "settings": "killick.report.panels.settings:SettingsPanel",
+        "summary": "killick.report.panels.summary:SummaryPanel",
+        "training": "killick.report.panels.training:TrainingPanel",
+    },
+)

@@ -1,0 +1,5 @@
+"""`python -m killick` is the command line."""
+
+from killick.cli import main
+
+main()

@@ -1,0 +1,21 @@
+"""Results go to stdout, everything else to stderr, so that `--json` output can be piped."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+out = Console()
+err = Console(stderr=True)
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the recipe, e.g. method.anchor.gamma=0.5."),
+]
+
+
+def written(*paths: Path) -> None:
+    """Say what was written, one path a line."""
+    for path in paths:
+        err.print(f"Written: {path}", highlight=False, soft_wrap=True)

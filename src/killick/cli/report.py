@@ -1,0 +1,31 @@
+"""`killick report`: one self-contained HTML page of a study, a run or evaluations."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from killick.cli.console import written
+
+HELP = """Write one HTML page (works offline) of a study, a run folder or an evaluation folder.
+
+Examples:
+
+    killick report runs/quickstart
+    killick report runs/nano-1f2e3d4c5b6a --out nano.html
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(help=HELP)(report)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of a study, a run or an evaluation.")],
+    output: Annotated[Path | None, typer.Option("--out", help="HTML file. Default: FOLDER/report.html.")] = None,
+) -> None:
+    """See HELP."""
+    from killick.report.page import write_report
+
+    written(write_report(folder, output))

@@ -1,0 +1,45 @@
+"""`killick train`: one recipe, resumed by itself, then evaluated."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from killick.cli.console import SetOption, err, written
+from killick.config import load_recipe
+
+HELP = """Train a recipe, then evaluate it as its `[evaluate]` section says.
+
+Run the same command again to resume after an interruption.
+
+Examples:
+
+    killick train nano
+    killick train nano --set method.anchor.kl_form=k1_reward_to_go --set trl.beta=0.3
+    killick train recipes/gsm8k_smollm2.toml --set model.name_or_path=HuggingFaceTB/SmolLM2-135M-Instruct
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(help=HELP)(train)
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="Name of a shipped recipe (see `killick recipes`) or a TOML file.")],
+    set_: SetOption = None,
+    run_dir: Annotated[Path | None, typer.Option(help="Run folder. Default: OUTPUT_DIR/NAME-HASH.")] = None,
+    evaluate: Annotated[bool, typer.Option(help="Evaluate after training.")] = True,
+) -> None:
+    """See HELP."""
+    resolved = load_recipe(recipe, set_)
+    folder = run_dir or Path(resolved.run.output_dir) / f"{resolved.run.name}-{resolved.hash()}"
+    err.print("loading torch and trl …")
+    from killick.engines.trl.run import train as run_training
+
+    model = run_training(resolved, folder, err)
+    written(folder / "train_log.jsonl", model)
+    if evaluate and resolved.evaluate.splits:
+        from killick.cli.evaluate import evaluate_splits
+
+        evaluate_splits(str(folder), resolved, folder / "eval")

@@ -1,0 +1,83 @@
+"""What killick relies on in TRL, as checks that need no model. Run by the contract tests and by `killick doctor`."""
+
+import inspect
+from collections.abc import Callable
+
+import trl
+from trl import GRPOConfig, GRPOTrainer
+
+_LOSS = "_compute_loss"
+_SEAM = "_get_per_token_logps_and_entropies"
+
+
+def _source(name: str) -> str:
+    return inspect.getsource(inspect.unwrap(getattr(GRPOTrainer, name)))
+
+
+def _has_methods() -> str | None:
+    wanted = (
+        _LOSS, _SEAM, "_generate_and_score_completions", "_calculate_rewards", "_save_checkpoint",
+        "_load_optimizer_and_scheduler", "_prepare_inputs",
+    )  # fmt: skip
+    missing = [name for name in wanted if not callable(getattr(GRPOTrainer, name, None))]
+    return f"GRPOTrainer lacks {', '.join(missing)}" if missing else None
+
+
+def _has_settings() -> str | None:
+    wanted = ("beta", "use_bias_correction_kl", "loss_type", "num_iterations", "steps_per_generation", "scale_rewards")
+    missing = [name for name in wanted if name not in GRPOConfig.__dataclass_fields__]
+    return f"GRPOConfig lacks {', '.join(missing)}" if missing else None
+
+
+def _seam_before_reads() -> str | None:
+    source = _source(_LOSS)
+    if source.count(f"self.{_SEAM}(") != 1:
+        return f"{_LOSS} no longer calls {_SEAM} exactly once"
+    seam = source.index(f"self.{_SEAM}(")
+    early = [k for k in ('inputs["advantages"]', 'inputs["ref_per_token_logps"]') if source.find(k) < seam]
+    return f"{_LOSS} reads {', '.join(early)} before the seam, or not at all" if early else None
+
+
+def _three_values() -> str | None:
+    return None if "return logps, entropies, aux_loss" in _source(_SEAM) else f"{_SEAM} no longer returns three values"
+
+
+def _reads_beta_from_self() -> str | None:
+    return None if "self.beta != 0.0" in _source(_LOSS) else f"{_LOSS} no longer reads self.beta at call time"
+
+
+def _buffers_rollouts() -> str | None:
+    source = _source("_prepare_inputs")
+    wanted = ("self._buffered_inputs", "self._step % generate_every")
+    missing = [w for w in wanted if w not in source]
+    return f"_prepare_inputs no longer uses {', '.join(missing)}" if missing else None
+
+
+def _no_shadowing() -> str | None:
+    from killick.engines.trl.trainer import KillickTrainer
+
+    ours = {name for name in vars(KillickTrainer) if not name.startswith(("__", "_killick_"))}
+    host = set(dir(GRPOTrainer))
+    return f"names of ours unknown to the host: {sorted(ours - host)}" if ours - host else None
+
+
+CHECKS: dict[str, Callable[[], str | None]] = {
+    "methods the trainer overrides or calls": _has_methods,
+    "settings that kl_form depends on": _has_settings,
+    "the loss reads advantages and reference after the seam": _seam_before_reads,
+    "the seam returns log-probs, entropies, auxiliary loss": _three_values,
+    "beta is read from the trainer at call time": _reads_beta_from_self,
+    "rollouts are buffered by micro-step": _buffers_rollouts,
+    "no attribute of ours shadows the host's by accident": _no_shadowing,
+}
+
+
+def check_contract() -> dict[str, str | None]:
+    """Check name -> None when it holds, else what changed in the installed TRL."""
+    results: dict[str, str | None] = {}
+    for name, check in CHECKS.items():
+        try:
+            results[name] = check()
+        except Exception as error:  # a moved method must become a finding, not a crash of the doctor
+            results[name] = f"cannot be checked on trl {trl.__version__}: {error!r}"
+    return results

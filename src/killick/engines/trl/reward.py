@@ -1,0 +1,45 @@
+"""A task's verifier as a TRL reward function: 1 right, 0 wrong, with the share of each reason recorded."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from killick.verifiers.types import Verifier
+
+REASONS = ("right", "wrong", "no_answer", "unparsable", "timeout", "error")
+
+
+class VerifierReward:
+    """Callable of TRL's reward protocol; needs the column `answer`.
+
+    Args:
+        verifier: judge of one completion against its gold.
+    """
+
+    __name__ = "correct"
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
+
+    def __call__(
+        self,
+        completions: list[Any],
+        answer: list[str],
+        log_metric: Callable[[str, float], None] | None = None,
+        **_: Any,
+    ) -> list[float]:
+        """Rewards of the rows, in order."""
+        verdicts = [self._verifier(_text(c), gold) for c, gold in zip(completions, answer, strict=True)]
+        if log_metric is not None and verdicts:
+            counts = Counter(verdict.reason for verdict in verdicts)
+            for reason in REASONS[1:]:
+                log_metric(f"verify/{reason}_frac", counts[reason] / len(verdicts))
+        return [float(verdict.correct) for verdict in verdicts]
+
+
+def _text(completion: Any) -> str:
+    """TRL hands over a string, or messages when the prompt is conversational."""
+    if isinstance(completion, str):
+        return completion
+    content = completion[-1]["content"] if completion else ""
+    return content if isinstance(content, str) else ""

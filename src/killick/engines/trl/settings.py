@@ -1,0 +1,96 @@
+"""`KillickConfig`: TRL's `GRPOConfig` plus the anchor slot. Contradictions with what a `kl_form` needs are refused."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+from trl import GRPOConfig
+
+from killick.errors import ConfigError
+from killick.methods.guides import GUIDES
+from killick.methods.sage import KL_FORMS, check_combination
+from killick.registry import nearest
+
+# Rules of TRL that read the sign of a per-row advantage or weigh whole rows; a per-token penalty has no meaning there.
+_ROW_ADVANTAGE_LOSSES = ("vespo", "luspo")
+
+
+@dataclass
+class KillickConfig(GRPOConfig):
+    """`GRPOConfig` with the anchor slot; every field of the parent keeps its meaning.
+
+    Args:
+        kl_form: which gradient the anchor gives: `k3_loss` (published SAGE), `k3_ratio` (TRL 1.16's default),
+            `k2_loss`, `k1_reward_to_go` (the exact gradient of the stated objective), `forward_exact` or `none`. There
+            is no default: it must be said.
+        guide: name of a registered guide (`branch`, `token`, `random`, `constant`, …), or None for the plain anchor.
+        guide_settings: settings of that guide; unknown ones are refused.
+        correctness_reward: name of the reward function whose value 0 means "verified wrong" (for
+            `group/all_wrong_frac`). Default: the first reward function.
+        use_bias_correction_kl: filled in from `kl_form`; a value that contradicts it is refused.
+
+    Raises:
+        ConfigError: missing or unknown `kl_form`, a guide where none can act, `beta` = 0 with an anchor, an unknown
+            setting, or a TRL option that cannot carry this `kl_form`.
+    """
+
+    _VALID_DICT_FIELDS: ClassVar[list[str]] = [*GRPOConfig._VALID_DICT_FIELDS, "guide_settings"]
+
+    kl_form: str | None = field(default=None, metadata={"help": f"One of {', '.join(KL_FORMS)}. Required."})
+    guide: str | None = field(default=None, metadata={"help": "Name of a registered guide, or nothing."})
+    guide_settings: dict[str, Any] | str | None = field(default=None, metadata={"help": "Settings of the guide."})
+    correctness_reward: str | None = field(default=None, metadata={"help": "Reward function that says right/wrong."})
+    use_bias_correction_kl: bool | None = field(default=None, metadata={"help": "Follows from kl_form."})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kl_form is None:
+            raise ConfigError(
+                f"kl_form is not set. It decides which gradient the anchor gives and has no default. "
+                f"Allowed: {', '.join(KL_FORMS)}. Say kl_form='none' with beta=0 for GRPO without KL."
+            )
+        if self.guide is None and self.guide_settings:
+            raise ConfigError(f"guide_settings={self.guide_settings} was given without a guide. Set guide='…' too.")
+        check_combination(self.kl_form, self.guide, self.beta)
+        self._fill_bias_correction()
+        self._refuse_unsupported()
+        self.build_guide()  # a wrong name or setting fails here, before anything is loaded
+
+    def _fill_bias_correction(self) -> None:
+        needed = KL_FORMS[self.kl_form].bias_correction
+        if needed is not None and self.use_bias_correction_kl not in (None, needed):
+            raise ConfigError(
+                f"kl_form={self.kl_form!r} needs use_bias_correction_kl={needed}, but it is "
+                f"{self.use_bias_correction_kl}. Leave it unset, or choose "
+                f"kl_form='{'k3_ratio' if self.use_bias_correction_kl else 'k3_loss'}'."
+            )
+        self.use_bias_correction_kl = bool(needed) if needed is not None else False
+
+    def _refuse_unsupported(self) -> None:
+        if self.kl_form != "k1_reward_to_go":
+            return
+        if self.loss_type in _ROW_ADVANTAGE_LOSSES:
+            raise ConfigError(
+                f"kl_form='k1_reward_to_go' writes a penalty for every token into the advantages, which "
+                f"loss_type={self.loss_type!r} reads per row. Use another loss_type or another kl_form."
+            )
+        if self.off_policy_mask_threshold is not None:
+            raise ConfigError(
+                "kl_form='k1_reward_to_go' changes the sign of single tokens' advantages, which "
+                "off_policy_mask_threshold reads per row. Unset one of the two."
+            )
+
+    def build_guide(self) -> Any:
+        """The guide these settings name, or None."""
+        return None if self.guide is None else GUIDES.build(self.guide, **(self.guide_settings or {}))
+
+
+def check_trl_keys(settings: dict[str, Any]) -> None:
+    """Refuse a key of `[trl]` that `GRPOConfig` does not have, naming the nearest.
+
+    Raises:
+        ConfigError: unknown key.
+    """
+    known = {f.name for f in fields(GRPOConfig) if f.init}
+    for key in settings:
+        if key not in known:
+            raise ConfigError(f"[trl] has no setting {key!r} (it is passed to trl.GRPOConfig). {nearest(key, known)}")

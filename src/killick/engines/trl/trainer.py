@@ -1,0 +1,156 @@
+"""`KillickTrainer`: stock `GRPOTrainer` with an anchor slot.
+
+The seam: TRL's `_compute_loss` calls `_get_per_token_logps_and_entropies` once and only afterwards reads advantages and
+reference log-probs from the slice it was given. So a copy of the slice is handed in, and shaped right after that call.
+No loss code is copied. Attributes of ours start with `_killick_`: a plain name could shadow one of the host's.
+"""
+
+import logging
+from typing import Any
+
+import torch
+from torch import Tensor
+from trl import GRPOTrainer
+
+from killick.engines.trl import checkpoint, names, terms
+from killick.engines.trl.metrics import MetricSink
+from killick.engines.trl.settings import KillickConfig
+from killick.errors import ConfigError
+from killick.methods.sage import AnchorShaper
+from killick.methods.slots import Guide
+
+logger = logging.getLogger(__name__)
+
+
+class KillickTrainer(GRPOTrainer):
+    """`GRPOTrainer` whose anchor π_ref can be shaped to q·π_ref, with an explicit choice of its gradient.
+
+    Args:
+        model, reward_funcs, args, ...: as for `trl.GRPOTrainer`; `args` must be a `KillickConfig`.
+        guide: a guide object to use instead of the one named in `args` (e.g. one not registered anywhere).
+
+    Raises:
+        ConfigError: `args` is not a `KillickConfig`, or guide, `kl_form` and `beta` cannot work together.
+    """
+
+    _tag_names = ["trl", "grpo", "killick"]
+
+    def __init__(self, *args: Any, guide: Guide | None = None, **kwargs: Any) -> None:
+        config = kwargs.get("args", args[2] if len(args) > 2 else None)
+        if not isinstance(config, KillickConfig):
+            raise ConfigError(
+                f"KillickTrainer needs args=KillickConfig(...), got {type(config).__name__}. Replace GRPOConfig by "
+                "KillickConfig and say kl_form (for example kl_form='k3_loss')."
+            )
+        self._killick_shaper = AnchorShaper(
+            guide=guide if guide is not None else config.build_guide(), kl_form=config.kl_form, beta=config.beta
+        )
+        self._killick_form = self._killick_shaper.form
+        self._killick_slice: dict[str, Any] | None = None
+        self._killick_term: Tensor | None = None
+        super().__init__(*args, **kwargs)
+        self._killick_sink = MetricSink(self._metrics, self.accelerator)
+
+    # ---- rollouts -------------------------------------------------------------------------------------------------
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        output = super()._generate_and_score_completions(inputs)
+        output.update(self._killick_noise(output["completion_ids"]))
+        return output
+
+    def _killick_noise(self, completion_ids: Tensor) -> dict[str, Tensor]:
+        """Noise [B, T] a guide asks for: a function of (seed, optimiser step, global row), drawn once a rollout."""
+        guide = self._killick_shaper.guide
+        if guide is None or not guide.needs_noise:
+            return {}
+        rows, length = completion_ids.shape
+        first = self.accelerator.process_index * rows
+        width = max(length, self.max_completion_length or 0)  # fixed, so that a row's noise ignores the padding
+        total = self.accelerator.num_processes * rows
+        noise = {}
+        for index, kind in enumerate(("normal", "uniform")):
+            if kind not in guide.needs_noise:
+                continue
+            generator = torch.Generator().manual_seed((self.args.seed * 1_000_003 + self.state.global_step) * 2 + index)
+            draw = torch.randn if kind == "normal" else torch.rand
+            values = draw((total, width), generator=generator)[first : first + rows, :length]
+            noise[names.NOISE_PREFIX + kind] = values.to(completion_ids.device)
+        return noise
+
+    def _calculate_rewards(
+        self, inputs: list[dict[str, Any]], prompts: list[Any], completions: list[Any], completion_ids_list: list[Any]
+    ) -> Tensor:
+        rewards_BF = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        train = self.model.training
+        correct_PG = rewards_BF[:, self._killick_correctness_index()].view(
+            -1, self.num_generations if train else self.num_generations_eval
+        )
+        # NaN compares false both ways: a group with an unscorable row is neither all wrong nor all right.
+        self._killick_sink.add_scalar("group/all_wrong_frac", (correct_PG <= 0).all(dim=1).float().mean(), train)
+        self._killick_sink.add_scalar("group/all_right_frac", (correct_PG >= 1).all(dim=1).float().mean(), train)
+        return rewards_BF
+
+    def _killick_correctness_index(self) -> int:
+        name = self.args.correctness_reward
+        if name is None:
+            return 0
+        if name not in self.reward_func_names:
+            raise ConfigError(
+                f"correctness_reward={name!r} is not a reward function. Found: {', '.join(self.reward_func_names)}."
+            )
+        return self.reward_func_names.index(name)
+
+    # ---- the seam -------------------------------------------------------------------------------------------------
+
+    def _compute_loss(self, model: torch.nn.Module, inputs: dict[str, Any]) -> Tensor:
+        self._killick_slice = work = dict(inputs)  # a copy: TRL uses the buffered slice again when num_iterations > 1
+        self._killick_term = None
+        beta = self.beta
+        if not self._killick_form.host_kl:
+            self.beta = 0.0  # the anchor acts through the advantages or a term of ours; TRL must not add its own
+        try:
+            loss = super()._compute_loss(model, work)
+        finally:
+            self._killick_slice = None
+            self.beta = beta
+        if self._killick_term is None:
+            return loss
+        term, self._killick_term = self._killick_term, None
+        return loss + beta * term
+
+    def _get_per_token_logps_and_entropies(self, model: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        out = super()._get_per_token_logps_and_entropies(model, *args, **kwargs)
+        if self._killick_slice is not None:  # None while sampling and reference log-probs are computed
+            self._killick_shape(model, logp=out[0], entropy=out[1])
+        return out
+
+    def _killick_shape(self, model: torch.nn.Module, logp: Tensor, entropy: Tensor) -> None:
+        """Write the shaped anchor into the working slice, by `kl_form`."""
+        work = self._killick_slice
+        if work is None or not self._killick_form.needs_reference:
+            return
+        view = names.rollout_view(
+            work, logp, entropy, self.state.global_step, self.state.max_steps, self.accelerator.gather
+        )
+        shaped = self._killick_shaper.shape(view)
+        if self._killick_form.host_kl:
+            work[names.LOGP_REF] = shaped.logp_ref
+        if shaped.penalty_to_go is not None:
+            advantages = work[names.ADVANTAGES]
+            advantages = advantages.unsqueeze(1) if advantages.dim() == 1 else advantages
+            work[names.ADVANTAGES] = advantages - shaped.penalty_to_go
+        per_token = terms.per_token_term(self, model, work, logp, shaped)
+        if per_token is not None:
+            self._killick_term = terms.reduce_term(self, work, per_token)
+        self._killick_sink.add(self._killick_shaper.metrics(view, shaped), self.model.training)
+
+    # ---- state ----------------------------------------------------------------------------------------------------
+
+    def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
+        checkpoint.save(self, trial)  # first: the host writes trainer_state.json last, which marks a whole checkpoint
+        super()._save_checkpoint(model, trial)
+
+    def _load_optimizer_and_scheduler(self, checkpoint_dir: str | None) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint_dir)
+        if checkpoint_dir is not None:
+            checkpoint.load(self, checkpoint_dir)

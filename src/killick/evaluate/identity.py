@@ -1,0 +1,88 @@
+"""A content fingerprint of a model folder, so that records of one checkpoint are never continued with another."""
+
+import hashlib
+import json
+from pathlib import Path
+
+from killick.errors import DataError
+from killick.evaluate.settings import ModelIdentity
+
+# Small files that move the numbers: architecture, end-of-sequence ids, tokeniser and chat template.
+_TEXT_FILES = (
+    "config.json",
+    "adapter_config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "chat_template.jinja",
+    "tokenizer.model",
+)
+_WEIGHT_PATTERNS = ("*.safetensors", "*.bin")
+_WHOLE_BYTES = 50_000_000
+_BLOCK_BYTES = 65_536
+_NUM_BLOCKS = 128
+
+
+def model_identity(name_or_path: str) -> ModelIdentity:
+    """The identity of a model folder, or of a hub model already in the local cache.
+
+    Weight files under 50 MB are hashed whole. Of a larger one, its size and 128 blocks of 64 KiB spread evenly from
+    its first byte (the safetensors header) to its last are hashed: two checkpoints of one training run have equal
+    headers and sizes, and differ in nearly every block. An adapter folder includes the fingerprint of its base.
+
+    Raises:
+        DataError: no such folder, or no weights in it.
+    """
+    folder = _folder(name_or_path)
+    weights = sorted({path for pattern in _WEIGHT_PATTERNS for path in folder.glob(pattern)})
+    if not weights:
+        found = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
+        raise DataError(f"{folder} holds no model weights (*.safetensors or *.bin); found: {found}.")
+    total = hashlib.sha256()
+    for path in [folder / name for name in _TEXT_FILES if (folder / name).is_file()] + weights:
+        total.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        _hash_file(path, total)
+    base = _adapter_base(folder)
+    if base is not None:
+        total.update(model_identity(base).fingerprint.encode())
+    return ModelIdentity(name_or_path, total.hexdigest()[:16])
+
+
+def _folder(name_or_path: str) -> Path:
+    folder = Path(name_or_path).expanduser()
+    if folder.is_dir():
+        return folder
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(name_or_path, local_files_only=True))
+    except (HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        raise DataError(
+            f"Model {name_or_path!r} is neither a folder nor a hub model in the local cache. "
+            "Check the path, or load the model once so that it is cached."
+        ) from error
+
+
+def _hash_file(path: Path, total: "hashlib._Hash") -> None:
+    size = path.stat().st_size
+    with path.open("rb") as handle:
+        if size <= _WHOLE_BYTES:
+            while chunk := handle.read(1 << 20):
+                total.update(chunk)
+            return
+        for block in range(_NUM_BLOCKS):
+            handle.seek(block * (size - _BLOCK_BYTES) // (_NUM_BLOCKS - 1))
+            total.update(handle.read(_BLOCK_BYTES))
+
+
+def _adapter_base(folder: Path) -> str | None:
+    config = folder / "adapter_config.json"
+    if not config.is_file():
+        return None
+    base = json.loads(config.read_text(encoding="utf-8")).get("base_model_name_or_path")
+    return str(base) if base else None

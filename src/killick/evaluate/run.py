@@ -1,0 +1,186 @@
+"""One evaluation from start to finish: sample, verify, record, summarise; stop and resume at any point."""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from killick.errors import ConfigError, DataError
+from killick.evaluate.folder import EvaluationFolder, load, write_json
+from killick.evaluate.records import Record, RecordTable
+from killick.evaluate.sample import Completion, sample
+from killick.evaluate.settings import EvaluationSpec, digest
+from killick.evaluate.summary import summarise
+from killick.evaluate.writer import RecordWriter
+from killick.tasks.types import Row, Task
+from killick.verifiers.types import Verdict, wrong
+
+logger = logging.getLogger(__name__)
+
+_SAVE_EVERY_S = 10.0
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """What `evaluate` returns: the content of `summary.json`, and the records behind it."""
+
+    spec: EvaluationSpec
+    summary: dict[str, Any]
+    table: RecordTable
+    folder: Path
+
+
+def evaluate(
+    model: Any,
+    tokenizer: Any,
+    task: Task,
+    spec: EvaluationSpec,
+    out_dir: Path,
+    *,
+    progress: bool = True,
+    resume: bool = True,
+) -> EvaluationResult:
+    """Run an evaluation, or finish one that was interrupted, without repeating or losing a sample.
+
+    After Ctrl-C, `kill -9` or a full disk the same call continues with the missing samples, and the records come
+    out as they would have without the interruption.
+
+    Args:
+        model: causal language model, already on its device.
+        tokenizer: its tokeniser, with a chat template.
+        task: the task named in the spec, with the same settings.
+        spec: from `settings.describe`.
+        out_dir: created if needed; holds one evaluation.
+        progress: show a progress bar on standard error.
+        resume: False refuses a folder that already has records.
+
+    Raises:
+        ConfigError: the spec does not describe this task.
+        DataError: two problems share a uid, no chat template, or the model returns NaN.
+        RecordError: the folder holds another evaluation or corrupt records, or cannot be written.
+        KeyboardInterrupt: passed on, after everything sampled so far is on disk.
+    """
+    rows = _rows(task, spec)
+    folder = EvaluationFolder(Path(out_dir))
+    spent_s = folder.claim(spec, resume)
+    with RecordWriter(folder.records_file, spec.hash()) as writer:
+        total = spec.num_problems * spec.sampling.num_samples
+        if len(writer.done) < total:
+            with _clock(folder, spec, spent_s) as tick, _meter(total, len(writer.done), progress) as show:
+                batches = sample(
+                    model,
+                    tokenizer,
+                    list(rows.values()),
+                    spec.sampling,
+                    done=writer.done.copy(),
+                    batch_size=spec.performance.batch_size,
+                )
+                for batch in batches:
+                    records = _judge(task, rows, batch, spec)
+                    writer.append(records)
+                    tick()
+                    show(records)
+    return _finish(folder)
+
+
+def _finish(folder: EvaluationFolder) -> EvaluationResult:
+    done = load(folder.path)
+    # The seed of the bootstrap is part of the procedure, not of the model: a fixed one keeps summaries reproducible.
+    summary = {**summarise(done.table, np.random.default_rng(0)), "wall_s": done.wall_s}
+    write_json(folder.summary_file, summary)
+    return EvaluationResult(done.spec, summary, done.table, folder.path)
+
+
+def _rows(task: Task, spec: EvaluationSpec) -> Mapping[str, Row]:
+    rows = task.rows(spec.split, spec.num_problems)
+    twice = [uid for uid, count in Counter(row.uid for row in rows).items() if count > 1]
+    if twice:
+        raise DataError(f"Split {spec.split!r} has several problems with uid {twice[0]!r}; uids must be unique.")
+    if digest(rows) != spec.problems:
+        raise ConfigError(
+            f"The spec describes other problems (digest {spec.problems}) than task {spec.task!r} now gives for split "
+            f"{spec.split!r} (digest {digest(rows)}). Build the spec with `describe` from this very task."
+        )
+    return {row.uid: row for row in rows}
+
+
+def _judge(task: Task, rows: Mapping[str, Row], batch: Sequence[Completion], spec: EvaluationSpec) -> list[Record]:
+    run, seed, verifier = spec.hash(), spec.sampling.seed, task.verifier
+    records = []
+    for made in batch:
+        verdict = _verdict(verifier, made, rows[made.uid])
+        records.append(
+            Record(
+                run=run,
+                uid=made.uid,
+                sample=made.sample,
+                seed=seed,
+                text=made.text,
+                correct=verdict.correct,
+                reason=verdict.reason,
+                tokens=made.tokens,
+                truncated=made.truncated,
+                mode=task.mode(made.text) if verdict.correct else None,
+            )
+        )
+    return records
+
+
+def _verdict(verifier: Any, made: Completion, row: Row) -> Verdict:
+    """The verifier's verdict; a crash, which its protocol forbids, is logged and counted under reason "error"."""
+    try:
+        verdict: Verdict = verifier(made.text, row.answer)
+        return verdict
+    except Exception:
+        logger.exception("the verifier crashed on sample %d of problem %r", made.sample, made.uid)
+        return wrong("error")
+
+
+@contextmanager
+def _clock(folder: EvaluationFolder, spec: EvaluationSpec, spent_s: float) -> Iterator[Any]:
+    """Keeps `wall_s` in spec.json: every ten seconds (a kill loses no more), and however the block is left."""
+    start = saved = time.monotonic()
+
+    def tick() -> None:
+        nonlocal saved
+        if time.monotonic() - saved > _SAVE_EVERY_S:
+            saved = time.monotonic()
+            folder.write_spec(spec, spent_s + saved - start)
+
+    try:
+        yield tick
+    finally:
+        folder.write_spec(spec, spent_s + time.monotonic() - start)
+
+
+@contextmanager
+def _meter(total: int, done: int, visible: bool) -> Iterator[Any]:
+    """A progress bar: samples, share right so far in this session, samples per second, time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    start, made, right = time.monotonic(), 0, 0
+    columns = (
+        TextColumn("sampling"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[right]}  {task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=not visible, speed_estimate_period=600) as bar:
+        task_id = bar.add_task("", total=total, completed=done, right="", rate="")
+
+        def show(records: Sequence[Record]) -> None:
+            nonlocal made, right
+            made += len(records)
+            right += sum(record.correct for record in records)
+            rate = made / (time.monotonic() - start)
+            bar.update(task_id, advance=len(records), right=f"right {right / made:.3f}", rate=f"{rate:.1f} samples/s")
+
+        yield show

@@ -1,0 +1,216 @@
+"""Countdown in steps: problems, their solutions by full search, and splits that cannot leak into pretraining.
+
+A problem is a few numbers and a target. A solution takes two of the values still available, writes one step
+such as `7-3=4`, puts the result back, and ends when one value, the target, is left: n numbers need n - 1 steps.
+Every value is a positive integer of at most `MAX_VALUE`, and a division must be exact.
+
+**Distinct solutions.** Operands of `+` and `*` are written larger first, equal numbers are indistinguishable, and
+two solutions are the same when they consist of the same steps in any order. So `3+7=10` and `7+3=10` are one step,
+and the order of two independent steps does not make a second solution; `(a+b)+c` and `a+(b+c)` stay two.
+
+**Partition.** Every problem belongs to one of 16 buckets by a checksum of its sorted numbers and target. Buckets
+0 to 4 belong to the five splits, the others to pretraining: two splits, or a split and the pretraining text, never
+share a problem, however many problems are drawn.
+"""
+
+import random
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from killick.errors import ConfigError
+
+MIN_NUMBER, MAX_NUMBER = 1, 12
+MIN_TARGET, MAX_TARGET = 10, 99
+MAX_VALUE = 200
+NUM_BUCKETS = 16
+
+
+class Step(NamedTuple):
+    """One step `a op b = value`; a >= b for the commutative operators, and always for `-` and `/` here."""
+
+    a: int
+    op: str
+    b: int
+    value: int
+
+
+Solution = tuple[Step, ...]
+
+
+class Problem(NamedTuple):
+    """Numbers in the order shown, and the target."""
+
+    numbers: tuple[int, ...]
+    target: int
+
+    @property
+    def text(self) -> str:
+        """The form read by the verifier, e.g. `3,5,7,2>24`."""
+        return f"{','.join(map(str, self.numbers))}>{self.target}"
+
+    @property
+    def key(self) -> tuple[tuple[int, ...], int]:
+        """What makes two problems the same: the number multiset and the target."""
+        return tuple(sorted(self.numbers)), self.target
+
+
+class Solved(NamedTuple):
+    """A problem with one of its solutions, steps in the order they were made."""
+
+    problem: Problem
+    solution: Solution
+
+
+@dataclass(frozen=True)
+class Split:
+    """How a split is drawn.
+
+    Attributes:
+        bucket: owner of its problems; None for problems outside the pretraining distribution.
+        size: number of problems.
+        seed: of the generator.
+        min_solutions: fewest distinct solutions a problem may have.
+        max_solutions: most distinct solutions, or None for no bound.
+        num_numbers: numbers of a problem.
+        targets: first and last allowed target.
+    """
+
+    bucket: int | None
+    size: int
+    seed: int
+    min_solutions: int = 1
+    max_solutions: int | None = None
+    num_numbers: int = 4
+    targets: tuple[int, int] = (MIN_TARGET, MAX_TARGET)
+
+
+SPLITS: dict[str, Split] = {
+    "train": Split(bucket=0, size=2000, seed=100),
+    "validation": Split(bucket=1, size=200, seed=101),
+    "easy": Split(bucket=2, size=200, seed=102, min_solutions=20),
+    "mixed": Split(bucket=3, size=200, seed=103),
+    "hard": Split(bucket=4, size=200, seed=104, max_solutions=3),
+    "ood": Split(bucket=None, size=200, seed=105, targets=(100, 150)),
+}
+
+
+def write(solution: Solution) -> str:
+    """The text of a solution, e.g. `7-3=4;5*4=20;20+2=22`."""
+    return ";".join(f"{a}{op}{b}={value}" for a, op, b, value in solution)
+
+
+def bucket_of(problem: Problem) -> int:
+    """The owner of a problem in [0, NUM_BUCKETS): equal for every order of its numbers, stable across versions."""
+    numbers, target = problem.key
+    return zlib.crc32(f"{','.join(map(str, numbers))}>{target}".encode("ascii")) % NUM_BUCKETS
+
+
+def is_pretraining(problem: Problem) -> bool:
+    """True when the problem may appear in pretraining text."""
+    split_buckets = sum(split.bucket is not None for split in SPLITS.values())
+    return bucket_of(problem) >= split_buckets
+
+
+def steps_of(x: int, y: int) -> list[Step]:
+    """All legal steps with two values, in a fixed order of operators."""
+    a, b = (x, y) if x >= y else (y, x)
+    steps = []
+    if a + b <= MAX_VALUE:
+        steps.append(Step(a, "+", b, a + b))
+    if a > b:
+        steps.append(Step(a, "-", b, a - b))
+    if a * b <= MAX_VALUE:
+        steps.append(Step(a, "*", b, a * b))
+    if a % b == 0:
+        steps.append(Step(a, "/", b, a // b))
+    return steps
+
+
+def _chains(values: tuple[int, ...], target: int) -> Iterator[Solution]:
+    """Every chain of steps from sorted values to the target; the same solution may come in several orders."""
+    if len(values) == 2:
+        for step in steps_of(*values):
+            if step.value == target:
+                yield (step,)
+        return
+    seen_pairs = set()
+    for i in range(len(values)):
+        for j in range(i + 1, len(values)):
+            pair = values[i], values[j]
+            if pair in seen_pairs:
+                continue
+            seen_pairs.add(pair)
+            rest = values[:i] + values[i + 1 : j] + values[j + 1 :]
+            for step in steps_of(*pair):
+                for chain in _chains(tuple(sorted((*rest, step.value))), target):
+                    yield (step, *chain)
+
+
+@lru_cache(maxsize=8192)
+def solutions(key: tuple[tuple[int, ...], int]) -> tuple[Solution, ...]:
+    """All distinct solutions of the problem with this key (see the head of the module), sorted.
+
+    Each is given in its smallest possible order of steps, so the result does not depend on the search.
+    """
+    numbers, target = key
+    first: dict[Solution, Solution] = {}
+    for chain in _chains(numbers, target):
+        steps = tuple(sorted(chain))
+        first[steps] = min(first.get(steps, chain), chain)
+    return tuple(sorted(first.values()))
+
+
+def _below(rng: random.Random, n: int) -> int:
+    # Only random() is promised to stay the same over Python versions; randrange and choice are not.
+    return int(rng.random() * n)
+
+
+def walk(rng: random.Random, num_numbers: int = 4) -> Solved:
+    """Random numbers combined by random legal steps until one value is left, which becomes the target."""
+    numbers = tuple(MIN_NUMBER + _below(rng, MAX_NUMBER - MIN_NUMBER + 1) for _ in range(num_numbers))
+    values = list(numbers)
+    chain = []
+    while len(values) > 1:
+        x = values.pop(_below(rng, len(values)))
+        y = values.pop(_below(rng, len(values)))
+        steps = steps_of(x, y)
+        step = steps[_below(rng, len(steps))]
+        values.append(step.value)
+        chain.append(step)
+    return Solved(Problem(numbers, values[0]), tuple(chain))
+
+
+def pretraining_stream(seed: int) -> Iterator[Solved]:
+    """Endless solved problems of the pretraining distribution, none of them owned by a split."""
+    rng = random.Random(seed)
+    while True:
+        solved = walk(rng)
+        if MIN_TARGET <= solved.problem.target <= MAX_TARGET and is_pretraining(solved.problem):
+            yield solved
+
+
+@lru_cache(maxsize=None)
+def problems(split: str) -> tuple[Problem, ...]:
+    """The problems of a split, no two with the same key, in a fixed order.
+
+    Raises:
+        ConfigError: unknown split.
+    """
+    if split not in SPLITS:
+        raise ConfigError(f"The countdown world has no split {split!r}. Known: {', '.join(SPLITS)}.")
+    spec = SPLITS[split]
+    rng = random.Random(spec.seed)
+    chosen: dict[tuple[tuple[int, ...], int], Problem] = {}
+    while len(chosen) < spec.size:
+        problem = walk(rng, spec.num_numbers).problem
+        if not spec.targets[0] <= problem.target <= spec.targets[1] or problem.key in chosen:
+            continue
+        if spec.bucket is not None and bucket_of(problem) != spec.bucket:
+            continue
+        count = len(solutions(problem.key))
+        if count >= spec.min_solutions and (spec.max_solutions is None or count <= spec.max_solutions):
+            chosen[problem.key] = problem
+    return tuple(chosen.values())

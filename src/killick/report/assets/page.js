@@ -1,0 +1,36 @@
+"use strict";
+// Draws the figures stored as JSON in the page, in the colours of the reader's theme, and again when it changes.
+(() => {
+  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+
+  const themed = (layout, width) => {
+    const css = getComputedStyle(document.documentElement);
+    const colour = (name) => css.getPropertyValue(name).trim();
+    const out = {
+      ...layout,
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      font: { color: colour("--text"), size: 12.5, family: "system-ui, -apple-system, 'Segoe UI', Arial, sans-serif" },
+      hoverlabel: { bgcolor: colour("--panel"), bordercolor: colour("--line"), font: { color: colour("--text") }, namelength: -1 },
+      margin: { l: 60, r: 16, t: 24, b: 52, ...(layout.margin || {}) },
+    };
+    for (const key of Object.keys(out).filter((name) => /^[xy]axis\d*$/.test(name))) {
+      out[key] = { automargin: true, gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false, ...out[key] };
+    }
+    if (width < 640 && !(layout.legend || {}).orientation) {
+      out.legend = { ...out.legend, orientation: "h", y: -0.25, yanchor: "top" };
+    }
+    return out;
+  };
+
+  const draw = () => {
+    for (const [name, figure] of Object.entries(figures)) {
+      const place = document.getElementById(name);
+      Plotly.react(place, figure.data, themed(figure.layout, place.clientWidth), config);
+    }
+  };
+  draw();
+  dark.addEventListener("change", draw);
+})();

@@ -1,0 +1,296 @@
+"""Folders on disk -> one `Study`, whichever of three things they are: a study, one training run, or evaluations.
+
+Reading is strict about what is there (a damaged file is an error that names the line) and lenient about what is not:
+a run that has not been evaluated yet is listed under `missing`, so a page can be written while a study grows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from killick.errors import RecordError
+from killick.report.estimates import Coverage, coverage
+from killick.report.evaluation import Evaluation
+from killick.report.files import read_json, read_log
+
+Kind = Literal["study", "run", "evaluations"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run, or the untrained base (no log then).
+
+    Attributes:
+        seed: seed of the run; None when nothing says.
+        resolved: every setting of the run, nested as in its recipe.
+        versions: package -> version.
+        log: one dictionary a logged optimiser step, in order.
+        evaluations: split -> evaluation.
+    """
+
+    seed: int | None
+    resolved: dict[str, Any]
+    versions: dict[str, Any]
+    log: list[dict[str, Any]]
+    evaluations: dict[str, Evaluation]
+
+    def series(self, key: str) -> tuple[list[float], list[float]]:
+        """Steps and values of one logged number, where it was logged."""
+        rows = [(row["step"], row[key]) for row in self.log if isinstance(row.get(key), int | float) and "step" in row]
+        return [float(step) for step, _ in rows], [float(value) for _, value in rows]
+
+    @property
+    def wall_s(self) -> float | None:
+        """Seconds of training: the host's own total if logged, else step times times the steps each stands for."""
+        totals = self.series("train_runtime")[1]
+        if totals:
+            return totals[-1]
+        steps, times = self.series("step_time")
+        if not times:
+            return None
+        gaps = [step - before for before, step in zip([0.0, *steps[:-1]], steps, strict=True)]
+        return sum(time * gap for time, gap in zip(times, gaps, strict=True))
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One setting of one method, over its seeds.
+
+    Attributes:
+        name: unique in the study.
+        label: what readers see.
+        method: arms of one method share a hue and a frontier curve.
+        sweep: the settings in which the arm differs from its method's other arms.
+        is_base: the untrained model everything is compared with.
+    """
+
+    name: str
+    label: str
+    method: str
+    sweep: dict[str, Any]
+    runs: list[Run]
+    is_base: bool = False
+
+    def evaluations(self, split: str) -> list[Evaluation]:
+        """The evaluations of that split, one a seed, in the order of the seeds."""
+        return [run.evaluations[split] for run in self.runs if split in run.evaluations]
+
+    @property
+    def sweep_text(self) -> str:
+        """The sweep values in short: `beta=0.05`."""
+        return ", ".join(f"{key.rsplit('.', 1)[-1]}={value}" for key, value in self.sweep.items())
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything a report is made of.
+
+    Attributes:
+        seeds: seeds of the training runs.
+        settings: settings of the study as a whole.
+        arms: the base first when there is one.
+        baseline: name of the arm every other arm is compared with, or None.
+        missing: what study.json promises and the disk does not hold, one sentence each.
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    seeds: list[int]
+    settings: dict[str, Any]
+    arms: list[Arm]
+    baseline: str | None = None
+    missing: list[str] = field(default_factory=list)
+
+    @cached_property
+    def splits(self) -> list[str]:
+        """Names of the evaluated splits, in order of first appearance."""
+        return list(dict.fromkeys(split for arm in self.arms for run in arm.runs for split in run.evaluations))
+
+    @cached_property
+    def coverage(self) -> dict[tuple[str, str], Coverage]:
+        """(arm name, split) -> pass@k with intervals, for every evaluated pair; computed once for all panels."""
+        found = {(arm.name, split): coverage(arm, split) for arm in self.arms for split in self.splits}
+        return {key: value for key, value in found.items() if value is not None}
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """Methods of the trained arms, in order of first appearance."""
+        return list(dict.fromkeys(arm.method for arm in self.arms if not arm.is_base))
+
+    @property
+    def base(self) -> Arm | None:
+        """The untrained model, when it was evaluated."""
+        return next((arm for arm in self.arms if arm.is_base), None)
+
+    def arm(self, name: str) -> Arm:
+        """The arm of that name.
+
+        Raises:
+            RecordError: no such arm.
+        """
+        for arm in self.arms:
+            if arm.name == name:
+                return arm
+        raise RecordError(
+            f"study.json names the arm {name!r} as baseline; its arms are {', '.join(a.name for a in self.arms)}. "
+            "Correct `baseline` or remove it."
+        )
+
+
+def load_study(path: Path | Sequence[Path]) -> Study:
+    """Read a study folder, a training run's folder, an evaluation folder, or a list of evaluation folders.
+
+    Raises:
+        RecordError: nothing of the kind is there, or a file is damaged.
+    """
+    if isinstance(path, str | Path):
+        folder = Path(path)
+        if (folder / "study.json").is_file():
+            return _study(folder)
+        if (folder / "resolved.json").is_file() or (folder / "train_log.jsonl").is_file():
+            return _single_run(folder)
+        if _is_evaluation(folder):
+            return _evaluations([folder])
+        raise _nothing(folder)
+    folders = [Path(item) for item in path]
+    for folder in folders:
+        if not _is_evaluation(folder):
+            raise _nothing(folder)
+    if not folders:
+        raise RecordError("No folder was given. Name a study folder, a run folder or evaluation folders.")
+    return _evaluations(folders)
+
+
+def _is_evaluation(folder: Path) -> bool:
+    return (folder / "spec.json").is_file() and (folder / "records.jsonl").is_file()
+
+
+def _is_finished(folder: Path) -> bool:
+    """An evaluation writes its summary last; without it, records may still be coming."""
+    return _is_evaluation(folder) and (folder / "summary.json").is_file()
+
+
+def _nothing(folder: Path) -> RecordError:
+    held = ", ".join(sorted(entry.name for entry in folder.iterdir())[:12]) if folder.is_dir() else "no such folder"
+    return RecordError(
+        f"{folder} is no study (study.json), no training run (resolved.json, train_log.jsonl) and no evaluation "
+        f"(spec.json and records.jsonl). Found: {held or 'an empty folder'}. Point at the folder that holds one of these."
+    )
+
+
+def _run(folder: Path, seed: int | None) -> Run:
+    def optional(name: str) -> dict[str, Any]:
+        return read_json(folder / name) if (folder / name).is_file() else {}
+
+    log = folder / "train_log.jsonl"
+    eval_root = folder / "eval"
+    found = sorted(item for item in eval_root.iterdir() if _is_finished(item)) if eval_root.is_dir() else []
+    return Run(
+        seed=seed,
+        resolved=optional("resolved.json"),
+        versions=optional("versions.json"),
+        log=read_log(log) if log.is_file() else [],
+        evaluations={item.name: Evaluation(item, item.name) for item in found},
+    )
+
+
+def _study(folder: Path) -> Study:
+    index = read_json(folder / "study.json")
+    source = folder / "study.json"
+    missing: list[str] = []
+    try:
+        arms = [_base(folder, index["base"], missing)] if index.get("base") else []
+        arms += [_arm(folder, entry, missing) for entry in index["arms"]]
+        study = Study(
+            name=str(index["name"]),
+            title=str(index.get("title") or index["name"]),
+            kind="study",
+            seeds=list(index.get("seeds", [])),
+            settings=dict(index.get("settings", {})),
+            arms=arms,
+            baseline=index.get("baseline"),
+            missing=missing,
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RecordError(
+            f"{source} lacks or misplaces {error}. It needs name, arms (each with name, label, method, runs of seed and "
+            "dir), and may have title, seeds, settings, base, baseline."
+        ) from error
+    names = [arm.name for arm in study.arms]
+    for name in names:
+        if names.count(name) > 1:
+            raise RecordError(f"{source} has two arms named {name!r}. Give every arm its own name.")
+    if study.baseline is not None:
+        study.arm(study.baseline)
+    return study
+
+
+def _inside(folder: Path, relative: str) -> Path:
+    """A folder named in study.json, which may only point below the study folder."""
+    parts = PurePosixPath(relative)
+    if parts.is_absolute() or ".." in parts.parts:
+        raise RecordError(f"study.json points at {relative!r}; only folders below the study folder are allowed.")
+    return folder / parts
+
+
+def _base(folder: Path, entry: dict[str, Any], missing: list[str]) -> Arm:
+    evaluations = {}
+    for split, relative in entry["evals"].items():
+        place = _inside(folder, relative)
+        if _is_finished(place):
+            evaluations[split] = Evaluation(place, split)
+        else:
+            missing.append(f"The base has no finished evaluation in {relative}.")
+    label = str(entry.get("label", "base"))
+    return Arm(name="base", label=label, method=label, sweep={}, runs=[Run(None, {}, {}, [], evaluations)], is_base=True)
+
+
+def _arm(folder: Path, entry: dict[str, Any], missing: list[str]) -> Arm:
+    runs = []
+    for item in entry["runs"]:
+        place = _inside(folder, item["dir"])
+        if not place.is_dir():
+            missing.append(f"Arm {entry['name']}: the run folder {item['dir']} does not exist.")
+            continue
+        run = _run(place, item.get("seed"))
+        if not run.evaluations:
+            missing.append(f"Arm {entry['name']}: {item['dir']} has no finished evaluation.")
+        runs.append(run)
+    return Arm(
+        name=str(entry["name"]),
+        label=str(entry.get("label", entry["name"])),
+        method=str(entry["method"]),
+        sweep=dict(entry.get("sweep", {})),
+        runs=runs,
+    )
+
+
+def _single_run(folder: Path) -> Study:
+    resolved = read_json(folder / "resolved.json") if (folder / "resolved.json").is_file() else {}
+    named = resolved.get("run", {})
+    seed = named.get("seed") if isinstance(named, dict) else None
+    name = str((named.get("name") if isinstance(named, dict) else None) or folder.resolve().name)
+    arm = Arm(name=name, label=name, method=name, sweep={}, runs=[_run(folder, seed)])
+    return Study(name=name, title=name, kind="run", seeds=[] if seed is None else [seed], settings={}, arms=[arm])
+
+
+def _evaluations(folders: list[Path]) -> Study:
+    """One arm a model or folder name; two evaluations of one model on one split become two arms."""
+    arms: dict[str, dict[str, Evaluation]] = {}
+    for folder in folders:
+        evaluation = Evaluation(folder, "")
+        split = str(evaluation.spec.get("split", folder.name))
+        model = evaluation.spec.get("model")
+        # A model is often named by a path; its last part tells models apart, the rest tells where somebody keeps them.
+        label = Path(str(model["name"])).name if isinstance(model, dict) and model.get("name") else folder.resolve().name
+        place, number = label, 1
+        while split in arms.get(label, {}):
+            number += 1
+            label = f"{place} ({number})"
+        arms.setdefault(label, {})[split] = Evaluation(folder, split)
+    built = [Arm(label, label, label, {}, [Run(None, {}, {}, [], found)]) for label, found in arms.items()]
+    title = built[0].label if len(built) == 1 else f"{len(built)} models compared"
+    return Study(name=title, title=title, kind="evaluations", seeds=[], settings={}, arms=built)

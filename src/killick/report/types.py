@@ -1,0 +1,91 @@
+"""What a panel hands to the page: figures, tables and text, in the order they are read."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from killick.report.markup import Markup
+
+if TYPE_CHECKING:
+    from killick.report.study import Study
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One plotly figure as plain data, so no plotting package is imported to describe it.
+
+    Attributes:
+        heading: shown above the plot as HTML, never inside it, so it cannot overlap a legend.
+        traces: plotly traces.
+        layout: plotly layout; colours of text and grid are added by the page, which knows the reader's theme.
+        height: pixels.
+        caption: what was measured and how, shown below.
+    """
+
+    heading: str
+    traces: list[dict[str, Any]]
+    layout: dict[str, Any]
+    height: int = 420
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One table cell.
+
+    Attributes:
+        text: what is shown.
+        detail: second line in small print, e.g. an interval.
+        mark: highlight it.
+        colour: a swatch before the text, or None.
+    """
+
+    text: str
+    detail: str = ""
+    mark: bool = False
+    colour: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose first column names the row.
+
+    Attributes:
+        folded: closed until the reader opens it.
+        numeric: numbers, set to the right; texts otherwise.
+    """
+
+    heading: str
+    columns: list[str]
+    rows: list[list[Cell | str]]
+    caption: str = ""
+    folded: bool = False
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One section of the page.
+
+    Attributes:
+        title: heading of the section and entry in the table of contents.
+        items: figures, tables and finished fragments, in reading order.
+        note: one paragraph: how to read it, and what it cannot show.
+    """
+
+    title: str
+    items: list[Figure | Table | Markup] = field(default_factory=list)
+    note: str = ""
+
+
+class PanelMaker(Protocol):
+    """A frozen dataclass whose fields are its settings: a study in, a section out.
+
+    `order` places the section on the page (low first).
+    """
+
+    title: str
+    order: int
+
+    def __call__(self, study: "Study") -> Panel | None:
+        """The section, or None when the study holds nothing to show in it."""
+        ...

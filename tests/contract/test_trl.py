@@ -1,0 +1,111 @@
+"""Does the installed TRL still offer what the trainer relies on? Static checks, and one real step that is watched."""
+
+import pytest
+import torch
+from engine_kit import make_trainer
+from trl import GRPOTrainer
+
+from killick import KillickConfig, KillickTrainer
+from killick.engines.trl import contract
+
+ANCHOR = {"beta": 0.1, "kl_form": "k3_loss", "max_steps": 1}
+
+
+@pytest.mark.parametrize("name", contract.CHECKS)
+def test_static(name):
+    assert contract.check_contract()[name] is None
+
+
+def test_a_changed_host_is_found(monkeypatch):
+    monkeypatch.delattr(GRPOTrainer, "_calculate_rewards")
+    found = contract.check_contract()["methods the trainer overrides or calls"]
+    assert found is not None
+    assert "_calculate_rewards" in found
+
+
+class Recorder(dict):
+    """A batch that notes the order of its reads."""
+
+    reads: list
+
+    def _note(self, key):
+        self.reads.append(key)
+
+    def __getitem__(self, key):
+        self._note(key)
+        return super().__getitem__(key)
+
+    def get(self, key, default=None):
+        self._note(key)
+        return super().get(key, default)
+
+
+def test_order_of_reads_in_a_real_step(tmp_path, monkeypatch):
+    """The seam lies after the masks and before advantages and reference are read."""
+    trainer = make_trainer(KillickTrainer, KillickConfig, tmp_path, **ANCHOR)
+    reads: list[str] = []
+    seam = GRPOTrainer._get_per_token_logps_and_entropies
+    loss = GRPOTrainer._compute_loss
+
+    def watched_seam(self, *args, **kwargs):
+        out = seam(self, *args, **kwargs)
+        if self._killick_slice is not None:
+            assert len(out) == 3
+            reads.append("<seam>")
+        return out
+
+    def watched_loss(self, model, inputs):
+        record = Recorder(inputs)
+        record.reads = reads
+        self._killick_slice = record
+        return loss(self, model, record)
+
+    monkeypatch.setattr(GRPOTrainer, "_get_per_token_logps_and_entropies", watched_seam)
+    monkeypatch.setattr(GRPOTrainer, "_compute_loss", watched_loss)
+    trainer.train()
+    assert reads.count("<seam>") == 1
+    at = reads.index("<seam>")
+    assert "completion_mask" in reads[:at]
+    for key in ("advantages", "ref_per_token_logps"):
+        assert key not in reads[:at]
+        assert key in reads[at:]
+
+
+def test_buffered_slice_is_untouched(tmp_path):
+    """TRL reads the same slice again when num_iterations > 1: what we write must stay in the copy."""
+    trainer = make_trainer(
+        KillickTrainer, KillickConfig, tmp_path, guide="constant", guide_settings={"c": 1.3}, **ANCHOR
+    )
+    before = {}
+    loss = trainer._compute_loss
+
+    def watched(model, inputs):
+        before.update({k: v.clone() for k, v in inputs.items() if torch.is_tensor(v)})
+        out = loss(model, inputs)
+        assert inputs.keys() == before.keys()
+        assert all(torch.equal(inputs[k], before[k]) for k in before)
+        return out
+
+    trainer._compute_loss = watched
+    trainer.train()
+    assert before
+
+
+def test_group_rewards_arrive_in_group_order(tmp_path):
+    """Rows of `_calculate_rewards` are prompts repeated G times in a row."""
+    trainer = make_trainer(KillickTrainer, KillickConfig, tmp_path, **ANCHOR)
+    seen = []
+    original = trainer._calculate_rewards
+
+    def watched(inputs, prompts, completions, ids):
+        seen.extend(p[-1]["content"] for p in prompts)
+        rewards = original(inputs, prompts, completions, ids)
+        assert rewards.shape == (len(prompts), 2)
+        return rewards
+
+    trainer._calculate_rewards = watched
+    trainer.train()
+    assert len(seen) == 8
+    assert len(set(seen[:4])) == 1
+    assert len(set(seen[4:])) == 1
+    assert seen[0] != seen[4]

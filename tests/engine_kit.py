@@ -1,0 +1,82 @@
+"""What the engine tests share: a few steps of a real trainer on the nano base, and what came out of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from killick.tasks.countdown import Countdown
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from killick.engines.trl.reward import VerifierReward
+from killick.nano import base_path
+
+SMALL: dict[str, Any] = {
+    "max_steps": 20,
+    "per_device_train_batch_size": 8,
+    "num_generations": 4,
+    "max_completion_length": 16,
+    "learning_rate": 1e-3,
+    "lr_scheduler_type": "constant",
+    "bf16": False,
+    "gradient_checkpointing": False,
+    "report_to": "none",
+    "logging_steps": 1,
+    "save_strategy": "no",
+    "disable_tqdm": True,
+    "use_cpu": True,
+    "seed": 7,
+}
+
+
+def digit_share(completions: list[Any], **_: Any) -> list[float]:
+    """A reward with spread in every group, so that 20 steps move the parameters whatever the model can solve."""
+    texts = [c if isinstance(c, str) else c[-1]["content"] for c in completions]
+    return [sum(ch.isdigit() for ch in t) / max(len(t), 1) for t in texts]
+
+
+@dataclass
+class Outcome:
+    """What a run left behind."""
+
+    losses: list[float]
+    log: list[dict[str, float]]
+    parameters: dict[str, torch.Tensor]
+    trainer: Any
+
+
+def make_trainer(trainer_class: Any, config_class: Any, folder: Path, *, extra: Any = None, **settings: Any) -> Any:
+    """A trainer on 24 countdown problems; equal settings give equal trainers."""
+    torch.manual_seed(0)
+    task = Countdown()
+    rows = task.rows("train", 24)
+    data = Dataset.from_dict({"prompt": [r.prompt for r in rows], "answer": [r.answer for r in rows]})
+    model = AutoModelForCausalLM.from_pretrained(base_path())
+    tokenizer = AutoTokenizer.from_pretrained(base_path())
+    args = config_class(output_dir=str(folder), **{**SMALL, **settings})
+    reward = settings.get("reward") or [digit_share, VerifierReward(task.verifier)]
+    return trainer_class(
+        model=model,
+        reward_funcs=reward,
+        args=args,
+        train_dataset=data,
+        processing_class=tokenizer,
+        **(extra or {}),
+    )
+
+
+def run(trainer: Any, resume: str | None = None) -> Outcome:
+    """Train and collect."""
+    trainer.train(resume_from_checkpoint=resume)
+    log = [entry for entry in trainer.state.log_history if "loss" in entry]
+    parameters = {k: v.detach().clone() for k, v in trainer.model.named_parameters()}
+    return Outcome([entry["loss"] for entry in log], log, parameters, trainer)
+
+
+def assert_same(a: Outcome, b: Outcome) -> None:
+    """Loss series and every parameter equal to the bit."""
+    assert a.losses == b.losses
+    assert a.parameters.keys() == b.parameters.keys()
+    for key in a.parameters:
+        assert torch.equal(a.parameters[key], b.parameters[key]), key
