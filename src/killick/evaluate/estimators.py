@@ -65,7 +65,7 @@ def pass_at_k(num_correct: Int[np.ndarray, "*shape"], num_samples: int, k: int) 
     all_wrong = np.zeros(num_samples + 1)
     all_wrong[0] = 1.0
     all_wrong[1 : len(factors) + 1] = np.cumprod(factors)
-    return 1.0 - all_wrong[counts]
+    return np.asarray(1.0 - all_wrong[counts])
 
 
 def pass_at_ks(num_correct_Q: Int[np.ndarray, " Q"], num_samples: int, ks: Sequence[int]) -> Float[np.ndarray, "Q K"]:

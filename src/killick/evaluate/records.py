@@ -75,17 +75,17 @@ class RecordTable:
 
     run: str
     uids: tuple[str, ...]
-    correct_QN: Bool[np.ndarray, "Q N"]
-    tokens_QN: Int[np.ndarray, "Q N"]
-    truncated_QN: Bool[np.ndarray, "Q N"]
-    reason_QN: Int[np.ndarray, "Q N"]
-    mode_QN: Int[np.ndarray, "Q N"]
+    correct_QN: Bool[np.ndarray, "Q N"]  # noqa: N815
+    tokens_QN: Int[np.ndarray, "Q N"]  # noqa: N815
+    truncated_QN: Bool[np.ndarray, "Q N"]  # noqa: N815
+    reason_QN: Int[np.ndarray, "Q N"]  # noqa: N815
+    mode_QN: Int[np.ndarray, "Q N"]  # noqa: N815
     modes: tuple[str, ...]
 
     @property
     def num_correct_Q(self) -> Int[np.ndarray, " Q"]:  # noqa: N802
         """Right samples per problem."""
-        return self.correct_QN.sum(axis=1)
+        return np.asarray(self.correct_QN.sum(axis=1))
 
 
 def iter_records(path: Path, run: str | None = None) -> Iterator[Record]:

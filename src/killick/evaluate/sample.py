@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from transformers import GenerationConfig
-from transformers.generation import LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
-from transformers.generation.logits_process import TopPLogitsWarper
+from transformers.generation.logits_process import LogitsProcessor, LogitsProcessorList, TopPLogitsWarper
+from transformers.generation.stopping_criteria import StoppingCriteria, StoppingCriteriaList
 
 from killick.errors import ConfigError, DataError
 from killick.evaluate.noise import gumbel, row_keys

@@ -158,7 +158,7 @@ def describe(
         ConfigError, DataError: from the task (unknown split, unreadable data).
     """
     rows = task.rows(split, limit)
-    settings = {f.name: getattr(task, f.name) for f in fields(task)} if is_dataclass(task) else {}
+    settings: dict[str, Any] = {f.name: getattr(task, f.name) for f in fields(task)} if is_dataclass(task) else {}
     plain = json.loads(json.dumps(settings, default=str))
     return EvaluationSpec(task_name, plain, split, len(rows), digest(rows), sampling, model)
 

@@ -8,9 +8,13 @@ Every value is a positive integer of at most `MAX_VALUE`, and a division must be
 two solutions are the same when they consist of the same steps in any order. So `3+7=10` and `7+3=10` are one step,
 and the order of two independent steps does not make a second solution; `(a+b)+c` and `a+(b+c)` stay two.
 
-**Partition.** Every problem belongs to one of 16 buckets by a checksum of its sorted numbers and target. Buckets
-0 to 4 belong to the five splits, the others to pretraining: two splits, or a split and the pretraining text, never
-share a problem, however many problems are drawn.
+**Partition.** Every problem belongs to one of 32 buckets by a checksum of its sorted numbers and target. Each split
+owns buckets of its own and pretraining owns the rest: two splits, or a split and the pretraining text, never share
+a problem, however many problems are drawn.
+
+**Distribution.** Problems are drawn by a random walk (`walk`), so a problem is as likely as its solutions together;
+splits are drawn without repetition. `train`, `validation` and `mixed` take the same number of problems from each
+bucket they own, so they have the same distribution.
 """
 
 import random
@@ -25,7 +29,7 @@ from killick.errors import ConfigError
 MIN_NUMBER, MAX_NUMBER = 1, 12
 MIN_TARGET, MAX_TARGET = 10, 99
 MAX_VALUE = 200
-NUM_BUCKETS = 16
+NUM_BUCKETS = 32
 
 
 class Step(NamedTuple):
@@ -69,32 +73,31 @@ class Split:
     """How a split is drawn.
 
     Attributes:
-        bucket: owner of its problems; None for problems outside the pretraining distribution.
+        buckets: owners of its problems; empty for problems outside the pretraining distribution.
         size: number of problems.
         seed: of the generator.
         min_solutions: fewest distinct solutions a problem may have.
         max_solutions: most distinct solutions, or None for no bound.
-        num_numbers: numbers of a problem.
         targets: first and last allowed target.
     """
 
-    bucket: int | None
+    buckets: range
     size: int
     seed: int
     min_solutions: int = 1
     max_solutions: int | None = None
-    num_numbers: int = 4
     targets: tuple[int, int] = (MIN_TARGET, MAX_TARGET)
 
 
 SPLITS: dict[str, Split] = {
-    "train": Split(bucket=0, size=2000, seed=100),
-    "validation": Split(bucket=1, size=200, seed=101),
-    "easy": Split(bucket=2, size=200, seed=102, min_solutions=20),
-    "mixed": Split(bucket=3, size=200, seed=103),
-    "hard": Split(bucket=4, size=200, seed=104, max_solutions=3),
-    "ood": Split(bucket=None, size=200, seed=105, targets=(100, 150)),
+    "train": Split(range(0, 8), size=2000, seed=100),
+    "validation": Split(range(8, 9), size=250, seed=101),
+    "easy": Split(range(9, 11), size=200, seed=102, min_solutions=10),
+    "mixed": Split(range(11, 12), size=250, seed=103),
+    "hard": Split(range(12, 14), size=200, seed=104, max_solutions=2),
+    "ood": Split(range(0), size=200, seed=105, targets=(100, 150)),
 }
+_OWNED = frozenset(bucket for split in SPLITS.values() for bucket in split.buckets)
 
 
 def write(solution: Solution) -> str:
@@ -110,8 +113,7 @@ def bucket_of(problem: Problem) -> int:
 
 def is_pretraining(problem: Problem) -> bool:
     """True when the problem may appear in pretraining text."""
-    split_buckets = sum(split.bucket is not None for split in SPLITS.values())
-    return bucket_of(problem) >= split_buckets
+    return bucket_of(problem) not in _OWNED
 
 
 def steps_of(x: int, y: int) -> list[Step]:
@@ -205,12 +207,17 @@ def problems(split: str) -> tuple[Problem, ...]:
     rng = random.Random(spec.seed)
     chosen: dict[tuple[tuple[int, ...], int], Problem] = {}
     while len(chosen) < spec.size:
-        problem = walk(rng, spec.num_numbers).problem
+        problem = walk(rng).problem
         if not spec.targets[0] <= problem.target <= spec.targets[1] or problem.key in chosen:
             continue
-        if spec.bucket is not None and bucket_of(problem) != spec.bucket:
+        if spec.buckets and bucket_of(problem) not in spec.buckets:
             continue
         count = len(solutions(problem.key))
         if count >= spec.min_solutions and (spec.max_solutions is None or count <= spec.max_solutions):
             chosen[problem.key] = problem
-    return tuple(chosen.values())
+    drawn = list(chosen.values())
+    # Likelier problems are drawn earlier; shuffled, the first rows of a split are like the rest.
+    for i in range(len(drawn) - 1, 0, -1):
+        j = _below(rng, i + 1)
+        drawn[i], drawn[j] = drawn[j], drawn[i]
+    return tuple(drawn)

@@ -20,14 +20,18 @@ from killick.evaluate.estimators import (
     ks_for,
     paired_difference,
 )
+from killick.evaluate.settings import differences
 from killick.report.evaluation import Evaluation
 
 if TYPE_CHECKING:
     from killick.report.study import Arm
 
 GENERATOR_SEED = 0
-ONE_RUN = f"{LEVEL:.0%} percentile bootstrap over problems ({NUM_RESAMPLES:,} resamples)"
-SEVERAL_RUNS = f"{LEVEL:.0%} percentile bootstrap over problems and training seeds ({NUM_RESAMPLES:,} resamples)"
+_METHOD = f"{LEVEL:.0%} percentile bootstrap over problems"
+_COUNT = f"({NUM_RESAMPLES:,} resamples)"
+ONE_RUN = f"{_METHOD} {_COUNT}"
+SEVERAL_RUNS = f"{_METHOD} and training seeds {_COUNT}"
+SOME_SEVERAL = f"{_METHOD}, and training seeds where a model has several {_COUNT}"
 
 
 @dataclass(frozen=True)
@@ -76,17 +80,20 @@ def coverage(arm: "Arm", split: str) -> Coverage | None:
     """pass@k for every k all runs of the arm can estimate; None when the split was not evaluated.
 
     Raises:
-        RecordError: the seeds of the arm were evaluated on different problems.
+        RecordError: the seeds of the arm were asked different questions (problems, sampling), so they have no mean.
     """
     found = arm.evaluations(split)
     if not found:
         return None
-    if any(other.table.uids != found[0].table.uids for other in found):
-        raise RecordError(
-            f"The runs of arm {arm.name!r} were evaluated on different problems of {split!r}. "
-            "Evaluate every seed on the same split and limit."
-        )
-    ks = ks_for(min(evaluation.num_samples for evaluation in found))
+    for other in found[1:]:
+        unlike = differences(found[0].question, other.question)
+        if unlike:
+            listed = "; ".join(f"{key}: {one!r} against {two!r}" for key, one, two in unlike)
+            raise RecordError(
+                f"The runs of arm {arm.name!r} were evaluated differently on {split!r} ({listed}). "
+                "Evaluate every seed with the same settings."
+            )
+    ks = ks_for(found[0].num_samples)
     if len(found) == 1:
         intervals = bootstrap(found[0].pass_at(ks), generator())
         return Coverage(dict(zip(ks, intervals, strict=True)), ONE_RUN, 1)
@@ -95,21 +102,27 @@ def coverage(arm: "Arm", split: str) -> Coverage | None:
     return Coverage(at, SEVERAL_RUNS, len(found))
 
 
-def difference(arm: "Arm", other: "Arm", split: str) -> Difference | None:
-    """pass@k of `arm` minus that of `other`; None when they share no problems set or no seed."""
+def difference(arm: "Arm", other: "Arm", split: str, ks: list[int] | None = None) -> Difference | None:
+    """pass@k of `arm` minus that of `other`; None when they share no seed or were not asked the same question.
+
+    Args:
+        arm: the model of interest.
+        other: what it is compared with.
+        split: of both evaluations.
+        ks: which k, or every power of two up to the number of samples.
+    """
     pairs = _pairs(arm, other, split)
-    if not pairs or any(a.table.uids != b.table.uids for a, b in pairs):
+    if not pairs or any(a.question != b.question for a, b in pairs):
         return None
-    ks = ks_for(min(min(a.num_samples, b.num_samples) for a, b in pairs))
+    available = ks_for(pairs[0][0].num_samples)
+    ks = available if ks is None else [k for k in ks if k in available]
     if len(pairs) == 1:
         a, b = pairs[0]
         intervals = paired_difference(b.pass_at(ks), a.pass_at(ks), generator())
         return Difference(dict(zip(ks, intervals, strict=True)), ONE_RUN, 1)
     first_SQK = np.stack([b.pass_at(ks) for _, b in pairs])
     second_SQK = np.stack([a.pass_at(ks) for a, _ in pairs])
-    at = {
-        k: across_seeds_difference(first_SQK[:, :, i], second_SQK[:, :, i], generator()) for i, k in enumerate(ks)
-    }
+    at = {k: across_seeds_difference(first_SQK[:, :, i], second_SQK[:, :, i], generator()) for i, k in enumerate(ks)}
     return Difference(at, SEVERAL_RUNS, len(pairs))
 
 

@@ -1,4 +1,4 @@
-"""One evaluation folder: Q problems, N samples a problem. Read on first use; texts stay on disk until asked for."""
+"""One evaluation as the report sees it: read on first use, texts left on disk until a panel asks for a few."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,38 +7,45 @@ from typing import Any
 
 import numpy as np
 
-from killick.errors import RecordError
 from killick.evaluate.estimators import pass_at_ks
-from killick.evaluate.records import Record, RecordTable, iter_records, read_records
-from killick.report.files import read_json
+from killick.evaluate.folder import Evaluation as Loaded
+from killick.evaluate.folder import EvaluationFolder, load
+from killick.evaluate.records import Record, RecordTable, iter_records
+
+# What evaluations of one question may differ in: the model is what is compared, and another sampler seed draws from
+# the same distribution.
+MAY_DIFFER = frozenset({"model.fingerprint", "sampling.seed"})
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An evaluation folder and the split it belongs to."""
+    """An evaluation folder, and the split under which it is shown.
+
+    Reading it raises RecordError when it is unfinished, corrupt, or holds records of other settings.
+    """
 
     path: Path
     split: str
 
     @cached_property
-    def spec(self) -> dict[str, Any]:
-        """What was asked: task, split, sampling, model."""
-        return read_json(self.path / "spec.json")
+    def loaded(self) -> Loaded:
+        """Settings, records and versions."""
+        return load(self.path)
 
-    @cached_property
+    @property
     def table(self) -> RecordTable:
-        """All verdicts as arrays.
+        """All verdicts as arrays: axis Q problems, sorted by uid; axis N samples."""
+        return self.loaded.table
 
-        Raises:
-            RecordError: unreadable or unfinished records, or a spec that does not say how many samples it asked for.
-        """
-        sampling = self.spec.get("sampling")
-        num_samples = sampling.get("num_samples") if isinstance(sampling, dict) else None
-        if not isinstance(num_samples, int):
-            raise RecordError(
-                f"{self.path / 'spec.json'} has no sampling.num_samples (found {num_samples!r}). Repeat the evaluation."
-            )
-        return read_records(self.path / "records.jsonl", num_samples)
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What was asked, nested: task, split, sampling, model, performance."""
+        return self.loaded.spec.to_dict()
+
+    @property
+    def question(self) -> dict[str, Any]:
+        """The settings two evaluations must share for their numbers to be comparable, flat."""
+        return {key: value for key, value in self.loaded.spec.defining().items() if key not in MAY_DIFFER}
 
     @property
     def num_problems(self) -> int:
@@ -48,7 +55,7 @@ class Evaluation:
     @property
     def num_samples(self) -> int:
         """N."""
-        return int(self.table.correct_QN.shape[1])
+        return self.loaded.spec.sampling.num_samples
 
     def pass_at(self, ks: list[int]) -> np.ndarray:
         """Unbiased pass@k of every problem, [Q, K]."""
@@ -57,7 +64,11 @@ class Evaluation:
     def completions(self, uids: list[str], count: int) -> dict[str, list[Record]]:
         """The first `count` samples of some problems, read from disk."""
         wanted: dict[str, list[Record]] = {uid: [] for uid in uids}
-        for record in iter_records(self.path / "records.jsonl"):
+        left = sum(min(count, self.num_samples) for uid in wanted if uid in self.table.uids)
+        for record in iter_records(EvaluationFolder(self.path).records_file):
             if record.uid in wanted and record.sample < count:
                 wanted[record.uid].append(record)
+                left -= 1
+            if left == 0:
+                break
         return {uid: sorted(found, key=lambda record: record.sample) for uid, found in wanted.items()}

@@ -16,7 +16,9 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise RecordError(f"Cannot read {path}: {error}. Repeat the run that writes it, or restore the file.") from error
+        raise RecordError(
+            f"Cannot read {path}: {error}. Repeat the run that writes it, or restore the file."
+        ) from error
     if not isinstance(value, dict):
         raise RecordError(f"{path} holds a JSON {type(value).__name__}; an object is needed.")
     return value
@@ -31,7 +33,9 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     except (OSError, ValueError) as error:
-        raise RecordError(f"Cannot read {path}: {error}. Repeat the run that writes it, or restore the file.") from error
+        raise RecordError(
+            f"Cannot read {path}: {error}. Repeat the run that writes it, or restore the file."
+        ) from error
     rows = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -69,7 +69,7 @@ def finite(value: Any) -> Any:
 
 
 def script_json(value: Any) -> Markup:
-    """JSON that cannot end the script element around it: `<`, `>`, `&` and non-ASCII are written as \\u escapes."""
+    r"""JSON that cannot end the script element around it: `<`, `>`, `&` and non-ASCII are written as \u escapes."""
     text = json.dumps(finite(value), ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
@@ -83,4 +83,6 @@ def number(value: float | None, digits: int = 3) -> str:
 
 def signed(value: float | None, digits: int = 3) -> str:
     """A difference for a table cell, with its sign."""
-    return number(value, digits) if value is None or not math.isfinite(value) else f"{value:+.{digits}f}"
+    return (
+        number(value, digits) if value is None or not math.isfinite(value) else f"{value:+.{digits}f}".replace("-", "−")
+    )

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from killick.report.estimates import ONE_RUN, SEVERAL_RUNS, SOME_SEVERAL
+
 if TYPE_CHECKING:
     from killick.report.study import Arm, Study
 
@@ -35,8 +37,8 @@ def measured(study: "Study", split: str) -> str:
     seeds = sorted({run.seed for arm in arms if not arm.is_base for run in arm.runs if run.seed is not None})
     if seeds:
         parts.append(f"training seeds {', '.join(map(str, seeds))}")
-    methods = dict.fromkeys(study.coverage[arm.name, split].how for arm in arms)
-    parts.append("intervals: " + " / ".join(methods))
+    runs = {study.coverage[arm.name, split].num_runs > 1 for arm in arms}
+    parts.append("intervals: " + (SOME_SEVERAL if len(runs) > 1 else SEVERAL_RUNS if True in runs else ONE_RUN))
     return "; ".join(parts) + "."
 
 
@@ -44,7 +46,7 @@ def _sampling(arms: "list[Arm]", split: str) -> list[str]:
     found: dict[str, list[Any]] = {}
     for arm in arms:
         for evaluation in arm.evaluations(split):
-            for key, value in flatten(evaluation.spec).items():
+            for key, value in flatten(evaluation.settings).items():
                 name = key.rsplit(".", 1)[-1]
                 if name in SHOWN and value is not None:
                     found.setdefault(name, []).append(value)

@@ -81,12 +81,18 @@ def _header(study: Study) -> Markup:
         "run": f"One training run, {study.name}.",
         "evaluations": f"Evaluations of {len(trained)} models.",
     }[study.kind]
-    warning = Markup("")
-    if study.missing:
-        items = [element("li", sentence) for sentence in study.missing]
-        heading = f"Incomplete: {len(items)} results are missing, and the numbers below leave them out."
-        warning = element("aside", element("strong", heading), element("ul", *items))
-    return element("header", element("h1", study.title), element("p", facts), warning)
+    warnings = [
+        _warning("Incomplete: these results are missing, and the numbers below leave them out.", study.missing),
+        _warning("Not comparable: no differences are computed where the questions differ.", study.unlike),
+    ]
+    return element("header", element("h1", study.title), element("p", facts), *warnings)
+
+
+def _warning(heading: str, sentences: list[str]) -> Markup:
+    if not sentences:
+        return Markup("")
+    items = [element("li", sentence) for sentence in sentences]
+    return element("aside", element("strong", heading), element("ul", *items))
 
 
 def _section(slug: str, panel: Panel, figures: dict[str, Figure]) -> Markup:

@@ -4,7 +4,6 @@ Hues after Okabe and Ito, "Color Universal Design" (2008), without yellow and bl
 dark; two of Paul Tol's muted set follow for a seventh and eighth method.
 """
 
-import colorsys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -54,10 +53,16 @@ def shade(colour: str, position: int, total: int) -> str:
     """The `position`-th of `total` shades of a colour, from darker to lighter; the colour itself when alone."""
     if total <= 1:
         return colour
-    hue, light, saturation = colorsys.rgb_to_hls(*(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)))
-    # A span of 0.28 in lightness, kept inside what is readable on white and on near-black.
-    light = min(0.72, max(0.25, light + 0.28 * (position / (total - 1) - 0.5)))
-    return "#" + "".join(f"{round(255 * part):02x}" for part in colorsys.hls_to_rgb(hue, light, saturation))
+    place = 2 * position / (total - 1) - 1  # -1 darkest … 1 lightest
+    # Mixing with black and white keeps the hue and avoids neon; the shares keep every shade visible on both themes.
+    target, share = (0, -0.22 * place) if place < 0 else (255, 0.5 * place)
+    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(part + share * (target - part)):02x}" for part in parts)
+
+
+def band_alpha(num_arms: int) -> float:
+    """Opacity of a band, so that many of them overlapping stay lighter than one curve."""
+    return round(min(0.15, 0.6 / max(1, num_arms)), 3)
 
 
 def transparent(colour: str, alpha: float) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from killick.errors import RecordError
+from killick.evaluate.settings import differences
 from killick.report.estimates import Coverage, coverage
 from killick.report.evaluation import Evaluation
 from killick.report.files import read_json, read_log
@@ -116,6 +117,17 @@ class Study:
         return {key: value for key, value in found.items() if value is not None}
 
     @cached_property
+    def unlike(self) -> list[str]:
+        """Sentences about splits on which the models were not asked the same question."""
+        sentences = []
+        for split in self.splits:
+            asked = [(arm.label, found[0].question) for arm in self.arms if (found := arm.evaluations(split))]
+            keys = {key for _, other in asked[1:] for key, _, _ in differences(asked[0][1], other)}
+            if keys:
+                sentences.append(f"Split {split}: the models were evaluated with different {', '.join(sorted(keys))}.")
+        return sentences
+
+    @cached_property
     def methods(self) -> list[str]:
         """Methods of the trained arms, in order of first appearance."""
         return list(dict.fromkeys(arm.method for arm in self.arms if not arm.is_base))
@@ -177,7 +189,7 @@ def _nothing(folder: Path) -> RecordError:
     held = ", ".join(sorted(entry.name for entry in folder.iterdir())[:12]) if folder.is_dir() else "no such folder"
     return RecordError(
         f"{folder} is no study (study.json), no training run (resolved.json, train_log.jsonl) and no evaluation "
-        f"(spec.json and records.jsonl). Found: {held or 'an empty folder'}. Point at the folder that holds one of these."
+        f"(spec.json and records.jsonl). Found: {held or 'nothing'}. Point at a folder that holds one of these."
     )
 
 
@@ -216,9 +228,16 @@ def _study(folder: Path) -> Study:
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise RecordError(
-            f"{source} lacks or misplaces {error}. It needs name, arms (each with name, label, method, runs of seed and "
-            "dir), and may have title, seeds, settings, base, baseline."
+            f"{source} lacks or misplaces {error}. It needs name, arms (each with name, label, method, runs of seed "
+            "and dir), and may have title, seeds, settings, base, baseline."
         ) from error
+    for arm in study.arms:
+        for run in arm.runs:
+            absent = [split for split in study.splits if run.evaluations and split not in run.evaluations]
+            missing += [
+                f"{arm.label}{'' if run.seed is None else f', seed {run.seed}'}: no finished evaluation of {split}."
+                for split in absent
+            ]
     names = [arm.name for arm in study.arms]
     for name in names:
         if names.count(name) > 1:
@@ -237,15 +256,17 @@ def _inside(folder: Path, relative: str) -> Path:
 
 
 def _base(folder: Path, entry: dict[str, Any], missing: list[str]) -> Arm:
-    evaluations = {}
+    evaluations: dict[str, Evaluation] = {}
     for split, relative in entry["evals"].items():
         place = _inside(folder, relative)
         if _is_finished(place):
             evaluations[split] = Evaluation(place, split)
-        else:
-            missing.append(f"The base has no finished evaluation in {relative}.")
+    if not evaluations:
+        missing.append("The base has no finished evaluation.")
     label = str(entry.get("label", "base"))
-    return Arm(name="base", label=label, method=label, sweep={}, runs=[Run(None, {}, {}, [], evaluations)], is_base=True)
+    return Arm(
+        name="base", label=label, method=label, sweep={}, runs=[Run(None, {}, {}, [], evaluations)], is_base=True
+    )
 
 
 def _arm(folder: Path, entry: dict[str, Any], missing: list[str]) -> Arm:
@@ -282,10 +303,9 @@ def _evaluations(folders: list[Path]) -> Study:
     arms: dict[str, dict[str, Evaluation]] = {}
     for folder in folders:
         evaluation = Evaluation(folder, "")
-        split = str(evaluation.spec.get("split", folder.name))
-        model = evaluation.spec.get("model")
+        split = evaluation.loaded.spec.split
         # A model is often named by a path; its last part tells models apart, the rest tells where somebody keeps them.
-        label = Path(str(model["name"])).name if isinstance(model, dict) and model.get("name") else folder.resolve().name
+        label = Path(evaluation.loaded.spec.model.name).name or folder.resolve().name
         place, number = label, 1
         while split in arms.get(label, {}):
             number += 1

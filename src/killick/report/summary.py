@@ -102,7 +102,7 @@ def _split(study: Study, arm: Arm, split: str) -> dict[str, Any]:
         "num_samples": evaluations[0].num_samples,
         "num_runs": found.num_runs,
         "interval": found.how,
-        "settings": evaluations[0].spec,
+        "settings": evaluations[0].settings,
         "pass_at_k": {k: _numbers(interval) for k, interval in found.at.items()},
         "mean_tokens": _numbers(mean_tokens(arm, split)),
         "truncated_frac": sum(float(e.table.truncated_QN.mean()) for e in evaluations) / len(evaluations),

@@ -1,6 +1,7 @@
 """What a panel hands to the page: figures, tables and text, in the order they are read."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from killick.report.markup import Markup
@@ -73,7 +74,7 @@ class Panel:
     """
 
     title: str
-    items: list[Figure | Table | Markup] = field(default_factory=list)
+    items: Sequence[Figure | Table | Markup] = ()
     note: str = ""
 
 

@@ -26,7 +26,7 @@ class MetricSink:
         if not stats:
             return
         names = sorted(stats)
-        local = torch.stack([torch.stack([stats[n].value.float(), stats[n].count.float()]) for n in names])
+        local = torch.stack([torch.stack([stats[n][0].float(), stats[n][1].float()]) for n in names])
         gathered = self._accelerator.gather(local.unsqueeze(0))  # [processes, metrics, 2]
         numbers = torch.stack(
             [

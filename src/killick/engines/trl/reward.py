@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
-from killick.verifiers.types import Verifier
+from killick.verifiers.types import Reason, Verifier
 
-REASONS = ("right", "wrong", "no_answer", "unparsable", "timeout", "error")
+REASONS: tuple[Reason, ...] = get_args(Reason)
 
 
 class VerifierReward:

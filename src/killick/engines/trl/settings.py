@@ -56,7 +56,7 @@ class KillickConfig(GRPOConfig):
         self.build_guide()  # a wrong name or setting fails here, before anything is loaded
 
     def _fill_bias_correction(self) -> None:
-        needed = KL_FORMS[self.kl_form].bias_correction
+        needed = KL_FORMS[str(self.kl_form)].bias_correction
         if needed is not None and self.use_bias_correction_kl not in (None, needed):
             raise ConfigError(
                 f"kl_form={self.kl_form!r} needs use_bias_correction_kl={needed}, but it is "
@@ -81,7 +81,8 @@ class KillickConfig(GRPOConfig):
 
     def build_guide(self) -> Any:
         """The guide these settings name, or None."""
-        return None if self.guide is None else GUIDES.build(self.guide, **(self.guide_settings or {}))
+        settings = self.guide_settings if isinstance(self.guide_settings, dict) else {}
+        return None if self.guide is None else GUIDES.build(self.guide, **settings)
 
 
 def check_trl_keys(settings: dict[str, Any]) -> None:

@@ -34,6 +34,7 @@ class KillickTrainer(GRPOTrainer):
     """
 
     _tag_names = ["trl", "grpo", "killick"]
+    beta: float
 
     def __init__(self, *args: Any, guide: Guide | None = None, **kwargs: Any) -> None:
         config = kwargs.get("args", args[2] if len(args) > 2 else None)
@@ -43,7 +44,7 @@ class KillickTrainer(GRPOTrainer):
                 "KillickConfig and say kl_form (for example kl_form='k3_loss')."
             )
         self._killick_shaper = AnchorShaper(
-            guide=guide if guide is not None else config.build_guide(), kl_form=config.kl_form, beta=config.beta
+            guide=guide if guide is not None else config.build_guide(), kl_form=str(config.kl_form), beta=config.beta
         )
         self._killick_form = self._killick_shaper.form
         self._killick_slice: dict[str, Any] | None = None

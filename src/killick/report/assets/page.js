@@ -3,7 +3,9 @@
 (() => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  // The buttons are listed, not left to the library: some of its own would open a web site.
+  const buttons = [["toImage", "zoom2d", "pan2d", "resetScale2d"]];
+  const config = { responsive: true, displaylogo: false, showSendToCloud: false, modeBarButtons: buttons };
 
   const themed = (layout, width) => {
     const css = getComputedStyle(document.documentElement);
@@ -14,7 +16,8 @@
       plot_bgcolor: "rgba(0,0,0,0)",
       font: { color: colour("--text"), size: 12.5, family: "system-ui, -apple-system, 'Segoe UI', Arial, sans-serif" },
       hoverlabel: { bgcolor: colour("--panel"), bordercolor: colour("--line"), font: { color: colour("--text") }, namelength: -1 },
-      margin: { l: 60, r: 16, t: 24, b: 52, ...(layout.margin || {}) },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--soft"), activecolor: colour("--link") },
+      margin: { l: 60, r: 16, t: 34, b: 52, ...(layout.margin || {}) },
     };
     for (const key of Object.keys(out).filter((name) => /^[xy]axis\d*$/.test(name))) {
       out[key] = { automargin: true, gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false, ...out[key] };

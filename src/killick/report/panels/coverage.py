@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from killick.report.estimates import Coverage
 from killick.report.markup import plot_text
 from killick.report.measured import measured
-from killick.report.palette import Style, arm_styles, transparent
+from killick.report.palette import Style, arm_styles, band_alpha, transparent
 from killick.report.study import Arm, Study
 from killick.report.types import Figure, Panel
 
@@ -22,16 +23,19 @@ class CoveragePanel:
         if not study.splits:
             return None
         note = (
-            "pass@k is the chance that at least one of k samples is right, estimated without bias from all samples of a "
-            "problem and averaged over problems. A method that sharpens without discovering rises on the left and falls "
-            "on the right. Click a name in the legend to hide it, double-click to see it alone."
+            "pass@k is the chance that at least one of k samples is right, estimated without bias from all samples of "
+            "a problem and averaged over problems. A method that sharpens without discovering rises on the left and "
+            "falls on the right. Click a name in the legend to hide it, double-click to see it alone."
         )
         return Panel(self.title, [self._figure(study, split) for split in study.splits], note)
 
     def _figure(self, study: Study, split: str) -> Figure:
         styles = arm_styles(study)
         shown = [arm for arm in study.arms if (arm.name, split) in study.coverage]
-        traces = [trace for arm in shown for trace in _curve(study, arm, split, styles[arm.name])]
+        alpha = band_alpha(len(shown))
+        # All bands first: no curve may disappear under a neighbour's band.
+        traces = [_band(study.coverage[arm.name, split], arm, styles[arm.name], alpha) for arm in shown]
+        traces += [_curve(study.coverage[arm.name, split], arm, styles[arm.name]) for arm in shown]
         ks = sorted({k for arm in shown for k in study.coverage[arm.name, split].at})
         layout = {
             "xaxis": {
@@ -47,11 +51,11 @@ class CoveragePanel:
         return Figure(f"Split {split}", traces, layout, height=460, caption=measured(study, split))
 
 
-def _curve(study: Study, arm: Arm, split: str, style: Style) -> list[dict[str, Any]]:
-    at = study.coverage[arm.name, split].at
+def _curve(found: Coverage, arm: Arm, style: Style) -> dict[str, Any]:
+    at = found.at
     ks = list(at)
     name = plot_text(arm.label)
-    line = {
+    return {
         "type": "scatter",
         "mode": "lines+markers",
         "name": name,
@@ -66,7 +70,11 @@ def _curve(study: Study, arm: Arm, split: str, style: Style) -> list[dict[str, A
             f"<extra>{name}</extra>"
         ),
     }
-    band = {
+
+
+def _band(found: Coverage, arm: Arm, style: Style, alpha: float) -> dict[str, Any]:
+    at, ks = found.at, list(found.at)
+    return {
         "type": "scatter",
         "mode": "lines",
         "legendgroup": arm.name,
@@ -75,7 +83,6 @@ def _curve(study: Study, arm: Arm, split: str, style: Style) -> list[dict[str, A
         "x": [*ks, *reversed(ks)],
         "y": [*(at[k].low for k in ks), *(at[k].high for k in reversed(ks))],
         "fill": "toself",
-        "fillcolor": transparent(style.colour, 0.13),
+        "fillcolor": transparent(style.colour, alpha),
         "line": {"width": 0},
     }
-    return [band, line]

@@ -6,7 +6,7 @@ from typing import Any
 from killick.evaluate.estimators import Interval
 from killick.report.markup import plot_text
 from killick.report.measured import measured
-from killick.report.palette import BASE, arm_styles, method_colours
+from killick.report.palette import BASE, arm_styles, method_colours, transparent
 from killick.report.study import Arm, Study
 from killick.report.types import Figure, Panel
 
@@ -35,7 +35,7 @@ class FrontierPanel:
             "compared as curves, not at one setting: a method is better where its curve lies outside another's. "
             "Crosses are intervals."
         )
-        return Panel(self.title, figures, note)  # type: ignore[arg-type]
+        return Panel(self.title, figures, note)
 
     def _figure(self, study: Study, split: str) -> Figure | None:
         shown = [arm for arm in study.arms if (arm.name, split) in study.coverage]
@@ -58,7 +58,21 @@ class FrontierPanel:
             "hovermode": "closest",
         }
         heading = f"Split {split}: pass@1 against pass@{k}"
-        return Figure(heading, traces, layout, height=520, caption=measured(study, split))
+        keys = _swept(study)
+        labels = f"Points are labelled with `{keys[0]}`. " if len(keys) == 1 else ""
+        return Figure(heading, traces, layout, height=520, caption=labels + measured(study, split))
+
+
+def _swept(study: Study) -> list[str]:
+    """Names of the settings some arm sweeps."""
+    return sorted({key for arm in study.arms for key in arm.sweep})
+
+
+def _point(study: Study, arm: Arm) -> str:
+    """Label of a point: the bare value when the whole study sweeps one setting, since labels crowd."""
+    if not arm.sweep:
+        return arm.label
+    return str(next(iter(arm.sweep.values()))) if len(_swept(study)) == 1 else arm.sweep_text
 
 
 def _sorted(arms: list[Arm]) -> list[Arm]:
@@ -83,9 +97,9 @@ def _trace(study: Study, arms: list[Arm], split: str, k: int, hue: str, method: 
             "symmetric": False,
             "array": [p.high - p.mean for p in points],
             "arrayminus": [p.mean - p.low for p in points],
-            "color": hue,
+            "color": transparent(hue, 0.45),
             "thickness": 1,
-            "width": 3,
+            "width": 0,
         }
 
     name = plot_text(method)
@@ -97,9 +111,9 @@ def _trace(study: Study, arms: list[Arm], split: str, k: int, hue: str, method: 
         "y": [point.mean for point in large],
         "error_x": bars(first),
         "error_y": bars(large),
-        "text": [plot_text(arm.sweep_text or arm.label, 32) for arm in arms],
+        "text": [plot_text(_point(study, arm), 32) for arm in arms],
         "textposition": place,
-        "textfont": {"size": 11},
+        "textfont": {"size": 11.5, "color": hue},
         "customdata": [plot_text(arm.label) for arm in arms],
         "line": {"color": hue, "width": 1.6},
         "marker": {"color": hue, "symbol": styles[arms[0].name].symbol, "size": 10},

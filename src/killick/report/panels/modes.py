@@ -3,6 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
+from killick.evaluate.estimators import Interval
+from killick.evaluate.records import RecordTable
+from killick.report.estimates import mean_over
 from killick.report.markup import number, plot_text
 from killick.report.measured import measured
 from killick.report.palette import arm_styles
@@ -40,11 +45,12 @@ class ModesPanel:
         if not items:
             return None
         note = (
-            "The task labels the way a right completion solves its problem. Shares are of right completions, so a method "
-            "that solves more easy problems also shifts them; distinct modes per problem count different labels among "
-            "the samples of one problem, averaged over all problems (unsolved ones count 0) and over seeds."
+            "The task labels the way a right completion solves its problem. Shares are of right completions, so a "
+            "method that solves more easy problems also shifts them. Distinct modes per problem count different labels "
+            "among the samples of one problem, averaged over all problems (unsolved ones count 0) and over seeds; "
+            "they grow with the number of samples."
         )
-        return Panel(self.title, items, note)  # type: ignore[arg-type]
+        return Panel(self.title, items, note)
 
     def _figure(self, study: Study, shown: list[Arm], split: str) -> Figure:
         counts = {arm.name: pooled(arm, split) for arm in shown}
@@ -84,30 +90,46 @@ class ModesPanel:
         rows: list[list[Cell | str]] = []
         for arm in shown:
             counts = pooled(arm, split)
-            grids = [evaluation.grid for evaluation in arm.evaluations(split)]
-            kinds = [len(modes) for grid in grids for modes in grid.modes_Q]
-            solved = [kind for kind in kinds if kind]
+            tables = [evaluation.table for evaluation in arm.evaluations(split)]
             row: list[Cell | str] = [
                 Cell(arm.label, colour=styles[arm.name].colour),
                 f"{counts.total():,}",
-                number(sum(kinds) / len(kinds), 2),
-                number(sum(solved) / len(solved), 2),
+                _interval(mean_over([distinct(table) for table in tables])),
                 str(len(counts)),
             ]
             if rare:
                 marked = sum(count for mode, count in counts.items() if self.rare_mark in mode)
                 row.append(Cell(number(marked / counts.total(), 4), f"{marked:,} of {counts.total():,}"))
+                row.append(_interval(mean_over([with_mark(table, self.rare_mark) for table in tables])))
             rows.append(row)
-        columns = ["model", "right completions", "distinct modes per problem", "per solved problem", "modes in all"]
-        return Table(
-            f"Mode counts, split {split}",
-            columns + ([f"rare mode: {self.rare_name}"] if rare else []),
-            rows,
-            caption=measured(study, split),
-        )
+        columns = ["model", "right completions", "distinct modes per problem", "modes in all"]
+        columns += [f"right ones {self.rare_name}", f"problems solved {self.rare_name}"] if rare else []
+        return Table(f"Mode counts, split {split}", columns, rows, caption=measured(study, split))
+
+
+def _interval(interval: Interval) -> Cell:
+    return Cell(number(interval.mean, 3), f"{number(interval.low, 3)} to {number(interval.high, 3)}")
 
 
 def pooled(arm: Arm, split: str) -> Counter[str]:
     """Mode label -> right completions of the arm, over problems and seeds."""
-    grids = [evaluation.grid for evaluation in arm.evaluations(split)]
-    return sum((modes for grid in grids for modes in grid.modes_Q), Counter())
+    total: Counter[str] = Counter()
+    for evaluation in arm.evaluations(split):
+        table = evaluation.table
+        counts = np.bincount(table.mode_QN[table.mode_QN >= 0], minlength=len(table.modes))
+        total.update(dict(zip(table.modes, counts.tolist(), strict=True)))
+    return total
+
+
+def distinct(table: RecordTable) -> np.ndarray:
+    """Different mode labels among the samples of each problem, [Q]; 0 where none is right."""
+    seen_QM = np.zeros((len(table.uids), len(table.modes) + 1), dtype=bool)
+    seen_QM[np.arange(len(table.uids))[:, None], table.mode_QN] = True  # -1, no mode, lands in the extra last column
+    return seen_QM[:, :-1].sum(axis=1).astype(float)
+
+
+def with_mark(table: RecordTable, mark: str) -> np.ndarray:
+    """1.0 for every problem with at least one sample whose mode label contains the mark, [Q]."""
+    marked = np.array([mark in mode for mode in table.modes] + [False])
+    found: np.ndarray = marked[table.mode_QN].any(axis=1).astype(float)
+    return found

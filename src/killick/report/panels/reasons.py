@@ -3,14 +3,17 @@
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
+from killick.evaluate.records import REASONS
 from killick.report.markup import plot_text
 from killick.report.measured import measured
 from killick.report.palette import arm_styles
-from killick.report.study import Study
+from killick.report.study import Arm, Study
 from killick.report.types import Cell, Figure, Panel, Table
 
-# Reason -> colour; right is calm, format trouble warm, trouble of the verifier itself dark.
-REASONS = {
+# Right is calm, format trouble warm, trouble of the verifier itself dark.
+COLOURS = {
     "right": "#009e73",
     "wrong": "#56b4e9",
     "no_answer": "#e69f00",
@@ -36,21 +39,16 @@ class ReasonsPanel:
             items += self._split(study, split)
         note = (
             "`wrong` is an answer that was read and does not match; `no_answer` and `unparsable` are format failures; "
-            "`timeout` and `error` are the verifier's own, and should be zero. Truncated completions ran into the token "
-            "limit, whatever their verdict."
+            "`timeout` and `error` are the verifier's own, and should be zero. Truncated completions ran into the "
+            "token limit, whatever their verdict."
         )
-        return Panel(self.title, items, note)  # type: ignore[arg-type]
+        return Panel(self.title, items, note)
 
     def _split(self, study: Study, split: str) -> list[Figure | Table]:
         shown = [arm for arm in study.arms if arm.evaluations(split)]
-        counts = {}
-        truncated = {}
-        for arm in shown:
-            grids = [evaluation.grid for evaluation in arm.evaluations(split)]
-            counts[arm.name] = sum((grid.reasons for grid in grids), Counter())
-            truncated[arm.name] = sum(int(grid.truncated_QN.sum()) for grid in grids)
-        present = dict.fromkeys([*REASONS, *(reason for c in counts.values() for reason in sorted(c))])
-        reasons = [reason for reason in present if any(c[reason] for c in counts.values())]
+        counts = {arm.name: _counts(arm, split) for arm in shown}
+        truncated = {arm.name: sum(int(e.table.truncated_QN.sum()) for e in arm.evaluations(split)) for arm in shown}
+        reasons = [reason for reason in REASONS if any(c[reason] for c in counts.values())]
         labels = [plot_text(arm.label) for arm in shown]
         traces = [
             {
@@ -59,7 +57,7 @@ class ReasonsPanel:
                 "name": plot_text(reason),
                 "y": labels,
                 "x": [counts[arm.name][reason] / counts[arm.name].total() for arm in shown],
-                "marker": {"color": REASONS.get(reason, "#8a8a8a")},
+                "marker": {"color": COLOURS.get(reason, "#8a8a8a")},
                 "hovertemplate": f"%{{y}}: %{{x:.3f}}<extra>{plot_text(reason)}</extra>",
             }
             for reason in reasons
@@ -85,6 +83,12 @@ class ReasonsPanel:
             Figure(f"Split {split}", traces, layout, height=110 + 34 * len(shown), caption=measured(study, split)),
             Table(f"Counts, split {split}", columns, rows, folded=True),
         ]
+
+
+def _counts(arm: Arm, split: str) -> Counter[str]:
+    """Verdict reason -> completions, over problems and seeds."""
+    codes = np.concatenate([evaluation.table.reason_QN.ravel() for evaluation in arm.evaluations(split)])
+    return Counter(dict(zip(REASONS, np.bincount(codes, minlength=len(REASONS)).tolist(), strict=True)))
 
 
 def _count(count: int, reason: str) -> Cell:

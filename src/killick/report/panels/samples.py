@@ -1,8 +1,8 @@
 """A few problems with a few completions of every arm, exactly as the model wrote them."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from killick.evaluate.records import Record
 from killick.report.evaluation import Evaluation
 from killick.report.markup import Markup, element, join
 from killick.report.study import Study
@@ -31,14 +31,14 @@ class SamplesPanel:
             return None
         items = [self._split(study, split) for split in study.splits]
         note = (
-            f"The first {self.completions} completions of {self.problems} evenly spaced problems per split, from the first "
-            "seed of each arm. Text is shown as written; nothing in it is interpreted."
+            f"The first {self.completions} completions of {self.problems} evenly spaced problems per split, from the "
+            "first seed of each arm. Text is shown as written; nothing in it is interpreted."
         )
-        return Panel(self.title, list(items), note)
+        return Panel(self.title, items, note)
 
     def _split(self, study: Study, split: str) -> Markup:
         firsts = [(arm, arm.evaluations(split)[0]) for arm in study.arms if arm.evaluations(split)]
-        uids = firsts[0][1].grid.uids
+        uids = firsts[0][1].table.uids
         chosen = [uids[(2 * i + 1) * len(uids) // (2 * self.problems)] for i in range(self.problems)]
         chosen = list(dict.fromkeys(chosen))
         found = [(arm.label, ev, ev.completions(chosen, self.completions)) for arm, ev in firsts]
@@ -53,28 +53,28 @@ class SamplesPanel:
         ]
         return join(element("h3", f"Split {split}"), *blocks)
 
-    def _arm(self, label: str, records: list[dict[str, Any]]) -> Markup:
+    def _arm(self, label: str, records: list[Record]) -> Markup:
         return element("div", element("h4", label), *(self._completion(record) for record in records), class_="arm")
 
-    def _completion(self, record: dict[str, Any]) -> Markup:
-        text = str(record["text"])
+    def _completion(self, record: Record) -> Markup:
+        text = record.text
         cut = len(text) - self.characters
         shown = text if cut <= 0 else text[: self.characters] + f"\n… {cut:,} more characters"
-        mode = record.get("mode")
-        facts = f"{record['reason']} · {record['tokens']} tokens" + (" · truncated" if record["truncated"] else "")
+        mode = record.mode
+        facts = f"{record.reason} · {record.tokens} tokens" + (" · truncated" if record.truncated else "")
         return element(
             "figure",
             element("figcaption", facts + (f" · mode {mode}" if mode is not None else "")),
             element("pre", shown),
-            class_="completion right" if record["correct"] else "completion",
+            class_="completion right" if record.correct else "completion",
         )
 
 
-def _rates(found: list[tuple[str, Evaluation, Any]], uid: str) -> str:
+def _rates(found: list[tuple[str, Evaluation, dict[str, list[Record]]]], uid: str) -> str:
     parts = []
     for label, evaluation, _ in found:
-        grid = evaluation.grid
-        if uid in grid.uids:
-            row = grid.correct_QN[grid.uids.index(uid)]
+        table = evaluation.table
+        if uid in table.uids:
+            row = table.correct_QN[table.uids.index(uid)]
             parts.append(f"{label} {int(row.sum())}/{row.size}")
     return ", ".join(parts)

@@ -30,9 +30,9 @@ class SettingsPanel:
             return None
         note = (
             "Resolved settings as each run recorded them. Rows that differ between columns are marked and come first; "
-            f"rows that merely tell seeds and output places apart ({', '.join(SEED_KEYS)}) are shown for the first seed."
+            f"rows that merely tell seeds and output places apart ({', '.join(SEED_KEYS)}) show the first seed."
         )
-        return Panel(self.title, list(tables), note)
+        return Panel(self.title, tables, note)
 
 
 def _resolved(arm: Arm) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _versions(arm: Arm) -> dict[str, Any]:
 
 def _specs(study: Study) -> dict[str, dict[str, Any]]:
     return {
-        f"{arm.label}, {split}": flatten(found[0].spec)
+        f"{arm.label}, {split}": flatten(found[0].settings)
         for split in study.splits
         for arm in study.arms
         if (found := arm.evaluations(split))

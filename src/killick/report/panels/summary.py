@@ -29,10 +29,10 @@ class SummaryPanel:
             tables += [table for other in references(study) if (table := _against(study, other, split)) is not None]
         note = (
             "Small print under a number is its interval. Failed groups are training groups without a right completion: "
-            f"the mean over the run, then over its last {LAST_STEPS} logged steps. In tables of differences, marked cells "
-            "have an interval that excludes 0; with many cells, some do so by chance."
+            f"the mean over the run, then over its last {LAST_STEPS} logged steps. In tables of differences, marked "
+            "cells have an interval that excludes 0; with many cells, some do so by chance."
         )
-        return Panel(self.title, list(tables), note)
+        return Panel(self.title, tables, note)
 
 
 def _shown(study: Study, split: str) -> list[Arm]:
@@ -65,7 +65,7 @@ def _against(study: Study, other: Arm, split: str) -> Table | None:
     ks, styles = shown_ks(study), arm_styles(study)
     rows: list[list[Cell | str]] = []
     for arm in _shown(study, split):
-        found = None if arm.is_base or arm.name == other.name else difference(arm, other, split)
+        found = None if arm.is_base or arm.name == other.name else difference(arm, other, split, ks)
         if found is not None:
             name = Cell(arm.label, colour=styles[arm.name].colour)
             rows.append([name, *(_difference(found.at.get(k)) for k in ks), str(found.num_pairs)])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from killick.report.markup import plot_text
-from killick.report.palette import Style, arm_styles, transparent
+from killick.report.palette import Style, arm_styles, band_alpha, transparent
 from killick.report.study import Arm, Study
 from killick.report.types import Figure, Panel
 
@@ -80,7 +80,7 @@ def _rows(keys: list[str]) -> int:
 
 
 def _multiples(study: Study, keys: list[str], window: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    styles = arm_styles(study)
+    styles, alpha = arm_styles(study), band_alpha(len(study.arms))
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {"hovermode": "closest", "annotations": [], "legend": {"orientation": "h", "y": 1.0}}
     named: set[str] = set()
@@ -100,13 +100,15 @@ def _multiples(study: Study, keys: list[str], window: int) -> tuple[list[dict[st
             | {"xanchor": "left", "yanchor": "bottom", "font": {"size": 13}}
         )
         for arm in study.arms:
-            found = _curves(arm, key, window, styles[arm.name], axis, arm.name not in named)
+            found = _curves(arm, key, window, styles[arm.name], alpha, axis, arm.name not in named)
             named |= {arm.name} if found else set()
             traces += found
     return traces, layout
 
 
-def _curves(arm: Arm, key: str, window: int, style: Style, axis: str, legend: bool) -> list[dict[str, Any]]:
+def _curves(
+    arm: Arm, key: str, window: int, style: Style, alpha: float, axis: str, legend: bool
+) -> list[dict[str, Any]]:
     steps, values = over_seeds(arm, key, window)
     if not steps.size:
         return []
@@ -128,7 +130,7 @@ def _curves(arm: Arm, key: str, window: int, style: Style, axis: str, legend: bo
         "x": np.concatenate([steps, steps[::-1]]),
         "y": np.concatenate([values.max(axis=0), values.min(axis=0)[::-1]]),
         "fill": "toself",
-        "fillcolor": transparent(style.colour, 0.12),
+        "fillcolor": transparent(style.colour, alpha),
         "line": {"width": 0},
     }
     return [shared | band, shared | line]

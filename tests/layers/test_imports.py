@@ -1,0 +1,41 @@
+"""Imports point one way. Each layer is imported alone in a fresh process and looked through for names it must not know."""
+
+import subprocess
+import sys
+
+import pytest
+
+FORBIDDEN = {
+    "killick": ["torch", "trl", "transformers", "numpy", "rich", "typer"],
+    "killick.errors": ["torch"],
+    "killick.registry": ["torch"],
+    "killick.config": ["torch", "trl", "transformers", "rich", "typer"],
+    "killick.maths": ["trl", "transformers", "killick.methods", "killick.engines", "killick.evaluate"],
+    "killick.methods.sage": ["trl", "transformers", "verl", "killick.engines", "killick.evaluate", "killick.tasks"],
+    "killick.methods.guides": ["torch", "trl", "transformers"],
+    "killick.verifiers": ["torch", "trl", "transformers", "math_verify", "sympy"],
+    "killick.verifiers.countdown": ["torch", "trl", "transformers"],
+    "killick.verifiers.number": ["torch", "trl", "transformers"],
+    "killick.tasks": ["torch", "trl", "transformers", "killick.engines"],
+    "killick.tasks.countdown": ["torch", "trl", "transformers", "killick.engines"],
+    "killick.evaluate.estimators": ["torch", "trl", "transformers", "killick.engines"],
+    "killick.evaluate.compare": ["torch", "trl", "transformers", "killick.engines"],
+    "killick.report.page": ["torch", "trl", "transformers", "killick.engines", "killick.cli", "killick.evaluate.sample"],
+    "killick.cli": ["torch", "trl", "transformers", "plotly", "math_verify"],
+    "killick.engines.trl.trainer": ["killick.cli", "killick.report", "killick.evaluate"],
+}
+
+
+def loaded(module: str, names: list[str]) -> list[str]:
+    code = f"import sys, {module}; print([n for n in {names!r} if n in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return eval(out.stdout.strip().splitlines()[-1], {"__builtins__": {}})
+
+
+@pytest.mark.parametrize("module", FORBIDDEN)
+def test_layer(module):
+    assert loaded(module, FORBIDDEN[module]) == []
+
+
+def test_this_test_can_fail():
+    assert loaded("killick.maths", ["torch"]) == ["torch"]

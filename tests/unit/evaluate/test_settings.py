@@ -1,0 +1,110 @@
+import dataclasses
+import json
+
+import pytest
+
+from killick.errors import ConfigError, DataError, RecordError
+from killick.evaluate.identity import model_identity
+from killick.evaluate.settings import EvaluationSpec, Performance, SamplingSettings, differences
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_samples": 0}, "num_samples"),
+        ({"num_samples": True}, "num_samples"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"seed": -1}, "seed"),
+        ({"temperature": -0.1}, "temperature"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"temperature": "1"}, "temperature"),
+        ({"temperature": 0.0}, "identical samples"),
+        ({"top_p": 0.0}, "top_p"),
+        ({"top_p": 1.1}, "top_p"),
+        ({"stop": "x"}, "stop"),
+        ({"stop": ("",)}, "stop"),
+    ],
+)
+def test_bad_sampling_settings_are_refused(changes, message):
+    with pytest.raises(ConfigError, match=message):
+        SamplingSettings(**{"num_samples": 4, "max_tokens": 8, "seed": 0, **changes})
+
+
+def test_greedy_with_one_sample_is_allowed():
+    assert SamplingSettings(num_samples=1, max_tokens=8, seed=0, temperature=0).temperature == 0.0
+
+
+@pytest.mark.parametrize("changes", [{"batch_size": 0}, {"dtype": "int8"}])
+def test_bad_performance_settings_are_refused(changes):
+    with pytest.raises(ConfigError):
+        Performance(**changes)
+
+
+def test_hash_covers_what_defines_the_numbers_and_nothing_else(make_spec):
+    base = make_spec()
+    assert base.hash() == make_spec(batch_size=9).hash()
+    assert base.hash() == dataclasses.replace(base, model=dataclasses.replace(base.model, name="moved")).hash()
+    assert base.hash() == make_spec(temperature=1).hash()  # 1 and 1.0 are one setting
+    others = [
+        make_spec(temperature=0.7),
+        make_spec(top_p=0.9),
+        make_spec(num_samples=7),
+        make_spec(max_tokens=9),
+        make_spec(seed=4),
+        make_spec(stop=("h",)),
+        make_spec(limit=3),
+        make_spec(fingerprint="f1"),
+        make_spec(task=type("T", (), {"rows": lambda self, split, limit: []})()),
+    ]
+    assert len({base.hash(), *(other.hash() for other in others)}) == 1 + len(others)
+
+
+def test_problems_digest_sees_a_changed_gold(make_spec, task):
+    changed = make_spec(task=dataclasses.replace(task, letters="abd"))
+    found = differences(make_spec().defining(), changed.defining())
+    assert [key for key, _, _ in found] == ["problems", "task_settings.letters"]
+
+
+def test_spec_survives_json(make_spec):
+    spec = make_spec(stop=("a", "b"))
+    again = EvaluationSpec.from_dict(json.loads(json.dumps(spec.to_dict())))
+    assert again.hash() == spec.hash()
+    assert again.sampling == spec.sampling
+    with pytest.raises(RecordError):
+        EvaluationSpec.from_dict({"task": "toy"})
+
+
+def test_fingerprint_follows_content_not_place(tmp_path, model, tokenizer):
+    for name in ("one", "two"):
+        model.save_pretrained(tmp_path / name)
+        tokenizer.save_pretrained(tmp_path / name)
+    one, two = model_identity(str(tmp_path / "one")), model_identity(str(tmp_path / "two"))
+    assert one.fingerprint == two.fingerprint
+    assert one.name != two.name
+    weights = tmp_path / "two" / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    assert model_identity(str(tmp_path / "two")).fingerprint != one.fingerprint
+    (tmp_path / "one" / "chat_template.jinja").write_text("{{ 'other' }}")
+    assert model_identity(str(tmp_path / "one")).fingerprint != one.fingerprint
+
+
+def test_fingerprint_of_a_large_file_sees_its_end_and_middle(tmp_path):
+    size = 60_000_000
+    found = set()
+    for place in (None, 0, size // 2, size - 1):
+        data = bytearray(size)
+        if place is not None:
+            # Checkpoints differ nearly everywhere; 1 MB is far less than that and more than the gap of the blocks.
+            data[max(0, place - 1_000_000) : place + 1] = b"\1" * (place + 1 - max(0, place - 1_000_000))
+        (tmp_path / "model.safetensors").write_bytes(data)
+        found.add(model_identity(str(tmp_path)).fingerprint)
+    assert len(found) == 4
+
+
+def test_missing_model_is_a_data_error(tmp_path):
+    with pytest.raises(DataError, match="no model weights"):
+        model_identity(str(tmp_path))
+    with pytest.raises(DataError, match="neither a folder nor"):
+        model_identity(str(tmp_path / "absent"))

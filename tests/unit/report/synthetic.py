@@ -1,0 +1,134 @@
+"""A small, seeded study on disk, written through killick's own record and spec classes.
+
+Success rates are drawn per problem; the arms differ in how they sharpen, so the curves of a page cross as real ones do.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from killick.evaluate.folder import EvaluationFolder, write_json
+from killick.evaluate.records import Record, read_records
+from killick.evaluate.settings import EvaluationSpec, ModelIdentity, SamplingSettings
+from killick.evaluate.summary import summarise
+
+MODES = ("++-", "+*-", "**-", "+-*", "*+/", "--*", "+/-")
+
+
+def write_evaluation(
+    folder: Path,
+    split: str,
+    *,
+    seed: int,
+    sharpen: float = 1.0,
+    num_problems: int = 12,
+    num_samples: int = 16,
+    texts: tuple[str, ...] = ("3+7=10;10*2=20", "no idea"),
+    modes: tuple[str, ...] = MODES,
+    temperature: float = 1.0,
+    name: str = "model",
+) -> EvaluationSpec:
+    """Write spec.json, records.jsonl and summary.json. `sharpen` > 1 makes easy problems easier, hard ones harder."""
+    rng = np.random.default_rng([seed, num_problems])
+    rate_Q = np.random.default_rng(7).beta(0.4, 1.4, num_problems)  # the same problems for every model
+    rate_Q = rate_Q**sharpen / (rate_Q**sharpen + 0.7 * (1 - rate_Q) ** sharpen)
+    sampling = SamplingSettings(num_samples=num_samples, max_tokens=48, seed=0, temperature=temperature)
+    model = ModelIdentity(name, f"{seed:016d}")
+    spec = EvaluationSpec("countdown", {}, split, num_problems, f"digest-{split}", sampling, model)
+    folder.mkdir(parents=True)
+    EvaluationFolder(folder).write_spec(spec, 1.5)
+    weight = np.arange(len(modes), 0, -1.0) ** sharpen
+    lines = []
+    for q, rate in enumerate(rate_Q):
+        for n in range(num_samples):
+            right = bool(rng.random() < rate)
+            reason = "right" if right else str(rng.choice(["wrong", "wrong", "no_answer", "unparsable"]))
+            mode = str(rng.choice(modes, p=weight / weight.sum())) if right and modes else None
+            text = texts[0 if right else -1] if n else texts[q % len(texts)]
+            tokens = int(rng.integers(10, 40))
+            lines.append(Record(spec.hash(), f"{split}-{q:03d}", n, 0, text, right, reason, tokens, False, mode).line())
+    (folder / "records.jsonl").write_bytes(b"".join(lines))
+    table = read_records(folder / "records.jsonl", num_samples)
+    write_json(folder / "summary.json", summarise(table, np.random.default_rng(0)))
+    return spec
+
+
+def write_run(folder: Path, *, seed: int, beta: float, method: str, num_steps: int = 30, sharpen: float = 1.0) -> None:
+    """Write resolved.json, versions.json and train_log.jsonl (no evaluation)."""
+    folder.mkdir(parents=True)
+    resolved = {
+        "run": {"name": method, "seed": seed},
+        "trl": {"beta": beta, "learning_rate": 3e-4, "seed": seed, "num_generations": 8},
+        "method": {"anchor": {"name": "branch", "gamma": 1.0}} if method == "sage" else {},
+    }
+    (folder / "resolved.json").write_text(json.dumps(resolved))
+    (folder / "versions.json").write_text(json.dumps({"killick": "0.1.0", "torch": "2.13.0", "trl": "1.16.0"}))
+    rng = np.random.default_rng([seed, int(1000 * beta)])
+    rows = []
+    for step in range(1, num_steps + 1):
+        done = step / num_steps
+        row = {
+            "step": step,
+            "reward": 0.1 + 0.2 * done**0.5 + 0.03 * rng.standard_normal(),
+            "kl": 0.05 * done / (1 + 10 * beta) + 0.002 * rng.random(),
+            "entropy": 0.18 - 0.08 * sharpen * done / 2 + 0.01 * rng.standard_normal(),
+            "loss": 0.01 * rng.standard_normal(),
+            "group/all_wrong_frac": 0.55 - 0.15 * done + 0.05 * rng.standard_normal(),
+            "group/all_right_frac": 0.05 + 0.1 * done + 0.02 * rng.standard_normal(),
+            "completions/mean_length": 22 + 2 * rng.standard_normal(),
+            "step_time": 1.5,
+        }
+        if method == "sage":
+            row |= {"sage/q_mean": 1.05 + 0.01 * rng.random(), "sage/q_active_frac": 0.1 + 0.02 * rng.random()}
+            row |= {"sage/kl": row["kl"] * 1.2}
+        rows.append(row)
+    (folder / "train_log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def write_study(
+    folder: Path,
+    *,
+    seeds: tuple[int, ...] = (0, 1),
+    betas: tuple[float, ...] = (0.02, 0.3),
+    methods: tuple[str, ...] = ("grpo", "sage"),
+    splits: tuple[str, ...] = ("mixed", "hard"),
+    baseline: str | None = "grpo-0.02",
+    title: str = "A synthetic study",
+    **evaluation: object,
+) -> Path:
+    """Write a whole study; further keywords go to `write_evaluation`."""
+    sizes = {"mixed": 12, "hard": 10}
+    for split in splits:
+        write_evaluation(
+            folder / "base" / "eval" / split, split, seed=100, **{"num_problems": sizes[split], **evaluation}
+        )
+    arms = []
+    for m, method in enumerate(methods):
+        for beta in betas:
+            name = f"{method}-{beta}"
+            sharpen = 2.2 - 3 * beta - 0.25 * m
+            runs = [{"seed": seed, "dir": f"arms/{name}/seed{seed}"} for seed in seeds]
+            label = f"{method.upper()} β={beta}"
+            arms.append(
+                {"name": name, "label": label, "method": method, "sweep": {"trl.beta": beta}, "runs": runs}
+            )
+            for run in runs:
+                seed = run["seed"]
+                write_run(folder / run["dir"], seed=seed, beta=beta, method=method, sharpen=sharpen)
+                for split in splits:
+                    settings = {"num_problems": sizes[split], **evaluation}
+                    place = folder / run["dir"] / "eval" / split
+                    write_evaluation(place, split, seed=1 + seed + 10 * m, sharpen=sharpen, name=name, **settings)
+    index = {
+        "name": "synthetic",
+        "title": title,
+        "seeds": list(seeds),
+        "settings": {"steps": 30, "note": "synthetic"},
+        "arms": arms,
+        "base": {"label": "base", "evals": {split: f"base/eval/{split}" for split in splits}},
+    }
+    if baseline is not None:
+        index["baseline"] = baseline
+    (folder / "study.json").write_text(json.dumps(index))
+    return folder
