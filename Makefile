@@ -37,7 +37,7 @@ golden: setup ## the seeded loss series
 	$(PYTEST) -q tests/golden
 
 bench: setup ## speed and memory as ratios, JSON and table
-	$(BIN)/python -m killick.bench --out runs/bench.json
+	$(BIN)/python tools/bench.py --out runs/bench.json
 
 docs: setup ## build the documentation; fails on an undocumented public name
 	$(BIN)/mkdocs build --strict --quiet --site-dir site

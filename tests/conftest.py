@@ -6,6 +6,7 @@ The check exists during tests only; an installed killick pays nothing for it.
 import sys
 import types
 
+import hypothesis
 from beartype import BeartypeConf, beartype
 from jaxtyping import install_import_hook
 
@@ -16,3 +17,7 @@ _checker.check = beartype(conf=BeartypeConf(is_pep484_tower=True))
 sys.modules[_checker.__name__] = _checker
 
 install_import_hook(["killick.maths", "killick.methods"], "killick_typecheck.check")
+
+# The same examples on every machine: a property test that fails only sometimes is a test nobody trusts.
+hypothesis.settings.register_profile("killick", deadline=None, max_examples=60, derandomize=True)
+hypothesis.settings.load_profile("killick")

@@ -133,7 +133,9 @@ def main() -> None:
     shutil.rmtree(args.out, ignore_errors=True)
     partial.rename(args.out)
     shift = torch.nn.functional.kl_div(saved.log_softmax(-1), full.log_softmax(-1), log_target=True, reduction="none")
-    print(f"{args.out}: {sum(p.numel() for p in reloaded.parameters()):,} parameters, {args.dtype}, chat template kept.")
+    print(
+        f"{args.out}: {sum(p.numel() for p in reloaded.parameters()):,} parameters, {args.dtype}, chat template kept."
+    )
     print(f"Reloaded logits equal; KL(float32, {args.dtype}) {shift.sum(-1).mean():.5f} nats a token. Says: {reply}")
 
 

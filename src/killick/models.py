@@ -57,10 +57,12 @@ def resolve(name_or_path: str) -> Source:
     if folder.is_dir():
         return _resolve_folder(folder.resolve())
     if folder.exists():
-        raise DataError(f"The model {name_or_path!r} is a file. Give the folder that holds config.json and the weights.")
+        raise DataError(
+            f"The model {name_or_path!r} is a file. Give the folder that holds config.json and the weights."
+        )
     if not _HUB_NAME.fullmatch(name_or_path):
         raise DataError(
-            f"There is no model folder {name_or_path!r} (looked for {folder.absolute()}), and it is no hub name either. "
+            f"There is no model folder {name_or_path!r} (looked for {folder.absolute()}), nor is it a hub name. "
             'Allowed: "nano", a folder, a run folder, or a hub name such as "HuggingFaceTB/SmolLM2-135M-Instruct".'
         )
     return Source("hub", name_or_path)
@@ -73,7 +75,9 @@ def _resolve_folder(folder: Path) -> Source:
         _require_safetensors(folder, "adapter_model.safetensors")
         base = resolve(_adapter_base(folder))
         if base.kind == "adapter":
-            raise DataError(f"The adapter {folder} sits on another adapter, {base.name}. Merge that one and save it first.")
+            raise DataError(
+                f"The adapter {folder} sits on another adapter, {base.name}. Merge that one and save it first."
+            )
         return Source("adapter", str(folder), base)
     if not (folder / "config.json").is_file():
         inside = ", ".join(sorted(entry.name for entry in folder.iterdir())[:12]) or "nothing"
@@ -87,7 +91,9 @@ def _final_model(run: Path) -> Path:
     """The model a run of ours ended with: `model/`, else its newest checkpoint."""
     if (run / "model").is_dir():
         return run / "model"
-    numbered = [(int(match[1]), entry) for entry in run.iterdir() if (match := re.fullmatch(r"checkpoint-(\d+)", entry.name))]
+    numbered = [
+        (int(match[1]), entry) for entry in run.iterdir() if (match := re.fullmatch(r"checkpoint-(\d+)", entry.name))
+    ]
     if not numbered:
         raise DataError(f"The run folder {run} holds neither model/ nor a checkpoint-N/. Has it been trained?")
     return max(numbered)[1]
@@ -97,7 +103,9 @@ def _adapter_base(folder: Path) -> str:
     try:
         base = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"The adapter {folder} does not name its base model in adapter_config.json: {error!r}.") from error
+        raise DataError(
+            f"The adapter {folder} does not name its base model in adapter_config.json: {error!r}."
+        ) from error
     if not isinstance(base, str) or not base:
         raise DataError(f"The adapter {folder} names no base model: base_model_name_or_path is {base!r}. Fill it in.")
     return base
@@ -131,7 +139,7 @@ def pick_device(device: str = "auto") -> str:
     if kind == "auto":
         return next(name for name, available in present.items() if available)
     if not present[kind]:
-        raise ConfigError(f"The device {device!r} is asked for, but this machine has none. Use device = \"auto\".")
+        raise ConfigError(f'The device {device!r} is asked for, but this machine has none. Use device = "auto".')
     return device
 
 
@@ -203,7 +211,9 @@ def load_model(
     model = _load_adapter(source, weight_type) if source.base else _load_weights(source, weight_type)
     rows = model.get_input_embeddings().weight.shape[0]
     if len(tokenizer) > rows:
-        raise DataError(f"{source.name}: the tokenizer has {len(tokenizer)} tokens, the model only {rows}. They do not match.")
+        raise DataError(
+            f"{source.name}: the tokenizer has {len(tokenizer)} tokens, the model only {rows}. They do not match."
+        )
     if model.generation_config is not None and model.generation_config.pad_token_id is None:
         model.generation_config.pad_token_id = tokenizer.pad_token_id
     return model.to(place).eval(), tokenizer  # type: ignore[arg-type]
@@ -222,7 +232,9 @@ def _load_weights(source: Source, dtype: Any) -> "PreTrainedModel":
     if report["missing_keys"]:
         # transformers only warns and fills these with random numbers.
         missing = sorted(report["missing_keys"])
-        raise DataError(f"The checkpoint {source.name} lacks {len(missing)} weights, e.g. {missing[0]}. Is it complete?")
+        raise DataError(
+            f"The checkpoint {source.name} lacks {len(missing)} weights, e.g. {missing[0]}. Is it complete?"
+        )
     if report["unexpected_keys"]:
         _log.warning("%s holds weights the model does not use: %s.", source.name, sorted(report["unexpected_keys"])[:3])
     return model
@@ -234,7 +246,9 @@ def _load_adapter(source: Source, dtype: Any) -> "PreTrainedModel":
     try:
         from peft import PeftModel
     except ImportError as error:
-        raise DataError(f"{source.name} is a LoRA adapter; loading it needs PEFT: pip install 'killick[peft]'.") from error
+        raise DataError(
+            f"{source.name} is a LoRA adapter; loading it needs PEFT: pip install 'killick[peft]'."
+        ) from error
     assert source.base is not None, "an adapter source has a base"
     stored = _stored_dtype(source.base) if dtype == "auto" else dtype
     model = _load_weights(source.base, torch.float32)

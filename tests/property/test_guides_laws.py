@@ -1,7 +1,7 @@
 """Laws of the guides that are particular to one of them; what all share is in tests/conformance/test_guides.py."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from killick.methods.guides.branch import BranchGuide
@@ -9,14 +9,11 @@ from killick.methods.guides.noise import NoiseGuide
 from killick.methods.guides.surprisal import NORMALISATIONS, SurprisalGuide
 from killick.methods.slots import RolloutView
 
-settings.register_profile("killick", deadline=None, max_examples=60, derandomize=True)
-settings.load_profile("killick")
-
 
 @st.composite
-def views(draw, num_rows=st.integers(1, 5), num_tokens=st.integers(1, 30)):
+def views(draw):
     generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
-    shape = (draw(num_rows), draw(num_tokens))
+    shape = (draw(st.integers(1, 5)), draw(st.integers(1, 30)))
     return RolloutView(
         logp=torch.rand(shape, generator=generator).log(),
         entropy=3 * torch.rand(shape, generator=generator),

@@ -1,10 +1,11 @@
 """Laws of `killick.maths` that hold for every input."""
 
+import itertools
 import math
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from killick.maths import (
@@ -25,9 +26,6 @@ from killick.maths import (
     standardised,
     support_threshold,
 )
-
-settings.register_profile("killick", deadline=None, max_examples=60, derandomize=True)
-settings.load_profile("killick")
 
 SETTINGS = {"num_items": 37.0, "max_completion_length": 11}
 ESTIMATORS = [k1, k2, k3]
@@ -254,6 +252,6 @@ def test_a_schedule_stays_between_its_bounds(total, step, lower, span, cycles, d
 def test_a_schedule_falls_within_a_cycle_and_restarts_lower(length, cycles, decay):
     values = [cosine_cycles(step, length * cycles, 1.0, 0.2, cycles, decay) for step in range(length * cycles)]
     parts = [values[i : i + length] for i in range(0, len(values), length)]
-    assert all(a >= b - 1e-12 for part in parts for a, b in zip(part, part[1:], strict=False))
+    assert all(a >= b - 1e-12 for part in parts for a, b in itertools.pairwise(part))
     for cycle, part in enumerate(parts):
         assert part[0] == max(1.0 * decay**cycle, 0.2)

@@ -112,15 +112,15 @@ def evaluate_model(
 
     from killick.evaluate.identity import model_identity
     from killick.evaluate.run import evaluate as run_evaluation
-    from killick.models import load_model, resolve_model
+    from killick.models import load_model, resolve
 
     if threads:
         torch.set_num_threads(threads)
-    source = resolve_model(model)
+    identity = model_identity(resolve(model).name)
     loaded: tuple[Any, Any] | None = None
     table = Table("split", "problems", "samples", "pass@k", "estimate", "95% interval")
     for split in section.splits:
-        spec = describe(name, task, split, section.num_problems, sampling, model_identity(str(source)))
+        spec = describe(name, task, split, section.num_problems, sampling, identity)
         spec = dataclasses.replace(spec, performance=Performance(batch_size=section.batch_size, dtype=dtype))
         loaded = loaded or load_model(model, dtype=dtype)
         err.print(f"{model} on {name}/{split}")

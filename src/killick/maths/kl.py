@@ -95,7 +95,7 @@ def forward_exact(
     logits_BTV: Float[Tensor, "B T V"],
     logits_ref_BTV: Float[Tensor, "B T V"],
     mask: Bool[Tensor, "B T"],
-    chunk: int = 128,
+    chunk: int = 32,
 ) -> Float[Tensor, "B T"]:
     """Exact forward KL at each visited state: Σ_v π_ref(v)·log(π_ref(v)/π(v)).
 

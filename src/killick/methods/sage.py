@@ -223,8 +223,8 @@ class AnchorShaper:
         sage/q_active_frac      share of unmasked tokens with q ≠ 1
         sage/entropy_active, _inactive   mean entropy, nats, where q ≠ 1 and where q = 1
 
-        k1 is unbiased for the KL to the shaped anchor less the anchor's log-mass, and may be negative. Without a guide
-        only `sage/kl` is returned, without a reference not even that.
+        At one state, k1 is unbiased for KL(π ‖ q·π_ref/Z) − log Z with Z = Σ q·π_ref, so it may be negative. Without a
+        guide only `sage/kl` is returned, without a reference not even that.
         """
         stats = {}
         if view.logp_ref is not None:

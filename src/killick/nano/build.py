@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch import Tensor
 from torch.nn import functional
 
 from killick.errors import ConfigError
+from killick.nano.card import Recipe, card
 from killick.nano.corpus import Corpus, build_corpus
+from killick.nano.score import MAX_COMPLETION_TOKENS, Scores, score
 from killick.nano.tokenizer import build_tokenizer
 
 WARMUP_STEPS = 50
@@ -80,6 +83,20 @@ def _gradient(model: Any, parts: list[tuple[Tensor, Tensor]]) -> float:
     return total
 
 
+def _bar(progress: bool) -> Progress:
+    """Steps done, a free note, time used and time left."""
+    return Progress(
+        TextColumn("pretraining"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        disable=not progress,
+    )
+
+
 def pretrain(
     seed: int, steps: int, *, batch_size: int = 256, learning_rate: float = 2e-3, progress: bool = True
 ) -> tuple[Any, list[float]]:
@@ -99,22 +116,11 @@ def pretrain(
     """
     if steps < 1 or batch_size < 1:
         raise ConfigError(f"steps and batch_size must be at least 1, found {steps} and {batch_size}.")
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
     corpus = build_corpus(steps * batch_size, seed)
     model = new_model(seed).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.01)
     losses: list[float] = []
-    columns = (
-        TextColumn("pretraining"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, disable=not progress) as bar:
+    with _bar(progress) as bar:
         job = bar.add_task("pretraining", total=steps, note="")
         for step in range(steps):
             for group in optimizer.param_groups:
@@ -127,3 +133,64 @@ def pretrain(
             note = f"loss {losses[-1]:.3f}" + (f"  {speed:.2f} steps/s" if speed else "")
             bar.update(job, advance=1, note=note)
     return model.eval(), losses
+
+
+def build_nano(
+    out_dir: Path,
+    *,
+    seed: int = 0,
+    steps: int = 2000,
+    batch_size: int = 256,
+    learning_rate: float = 2e-3,
+    num_score_samples: int = 256,
+    progress: bool = True,
+) -> Scores | None:
+    """Pretrain a base, score it and write an ordinary Hugging Face folder with model card.
+
+    Args:
+        out_dir: new or empty folder.
+        seed: of weights, text and the scoring samples.
+        steps: optimiser steps: the knob for a weaker or stronger base.
+        batch_size: examples a step.
+        learning_rate: peak.
+        num_score_samples: samples a problem for the scores; 0 leaves the scores out.
+        progress: show a bar.
+
+    Raises:
+        ConfigError: `out_dir` is not empty, or a count is out of range.
+    """
+    if out_dir.exists() and (not out_dir.is_dir() or any(out_dir.iterdir())):
+        raise ConfigError(f"{out_dir} exists and is not an empty folder. Name a new folder for the nano base.")
+    if num_score_samples < 0:
+        raise ConfigError(f"num_score_samples must be 0 (no scores) or more, found {num_score_samples}.")
+    import transformers
+
+    model, losses = pretrain(seed, steps, batch_size=batch_size, learning_rate=learning_rate, progress=progress)
+    tokenizer = build_tokenizer()
+    scores = score(model, tokenizer, seed=seed, num_samples=num_score_samples) if num_score_samples else None
+    out_dir.mkdir(parents=True, exist_ok=True)
+    # Neutral sampling: whoever samples from the base sees its own distribution.
+    model.generation_config = transformers.GenerationConfig(
+        do_sample=True,
+        temperature=1.0,
+        top_k=0,
+        top_p=1.0,
+        max_new_tokens=MAX_COMPLETION_TOKENS,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    model.save_pretrained(out_dir)
+    tokenizer.save_pretrained(out_dir)
+    recipe = Recipe(
+        seed=seed,
+        steps=steps,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        num_params=model.num_parameters(),
+        loss=sum(losses[-50:]) / len(losses[-50:]),
+        torch=torch.__version__.split("+")[0],
+        transformers=transformers.__version__,
+    )
+    (out_dir / "README.md").write_text(card(recipe, scores), encoding="utf-8")
+    return scores

@@ -21,7 +21,7 @@ import random
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from killick.errors import ConfigError
@@ -194,7 +194,7 @@ def pretraining_stream(seed: int) -> Iterator[Solved]:
             yield solved
 
 
-@lru_cache(maxsize=None)
+@cache
 def problems(split: str) -> tuple[Problem, ...]:
     """The problems of a split, no two with the same key, in a fixed order.
 

@@ -5,7 +5,7 @@ a run that has not been evaluated yet is listed under `missing`, so a page can b
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -222,7 +222,7 @@ def _study(folder: Path) -> Study:
             kind="study",
             seeds=list(index.get("seeds", [])),
             settings=dict(index.get("settings", {})),
-            arms=arms,
+            arms=_told_apart(arms),
             baseline=index.get("baseline"),
             missing=missing,
         )
@@ -245,6 +245,12 @@ def _study(folder: Path) -> Study:
     if study.baseline is not None:
         study.arm(study.baseline)
     return study
+
+
+def _told_apart(arms: list[Arm]) -> list[Arm]:
+    """The arms with their name added to labels that several of them carry."""
+    labels = [arm.label for arm in arms]
+    return [replace(arm, label=f"{arm.label} ({arm.name})") if labels.count(arm.label) > 1 else arm for arm in arms]
 
 
 def _inside(folder: Path, relative: str) -> Path:

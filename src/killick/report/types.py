@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from killick.report.markup import Markup
+from killick.report.markup import Markup, plot_text
 
 if TYPE_CHECKING:
-    from killick.report.study import Study
+    from killick.report.study import Arm, Study
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,21 @@ class Figure:
     layout: dict[str, Any]
     height: int = 420
     caption: str = ""
+
+
+def arm_axis(arms: "Sequence[Arm]") -> dict[str, Any]:
+    """A vertical axis with one place an arm, the first on top.
+
+    Places are numbers, not labels: plotly would merge two bars whose labels are equal after shortening.
+    """
+    labels = [plot_text(arm.label) for arm in arms]
+    return {
+        "tickmode": "array",
+        "tickvals": list(range(len(arms))),
+        "ticktext": labels,
+        "range": [len(arms) - 0.4, -0.6],
+        "automargin": True,
+    }
 
 
 @dataclass(frozen=True)

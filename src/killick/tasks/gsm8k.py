@@ -67,7 +67,9 @@ class GSM8K:
             raise ConfigError(f"GSM8K has no split {split!r}. {nearest(split, self.splits)}")
         records, source = (self._local if self.path is not None else self._hub)(split)
         verifier = self.verifier
-        rows = [self._row(record, f"{source}, record {number}") for number, record in enumerate(records[:limit], start=1)]
+        rows = [
+            self._row(record, f"{source}, record {number}") for number, record in enumerate(records[:limit], start=1)
+        ]
         for row in rows:
             check_gold(verifier, row)
         return rows

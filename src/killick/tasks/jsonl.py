@@ -119,7 +119,7 @@ class JsonLines:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """ "train", and "test" when there is a test file."""
+        """The training split, and a test split when there is a test file."""
         return ("train",) if self.test_path is None else ("train", "test")
 
     @property
@@ -143,7 +143,9 @@ class JsonLines:
         for number, record in enumerate(read_jsonl(path)[:limit], start=1):
             row = self._row(record, f"{path}, record {number}")
             if row.uid in seen:
-                raise DataError(f"{path}, record {number}: the id {row.uid!r} occurs twice. Ids and problems are unique.")
+                raise DataError(
+                    f"{path}, record {number}: the id {row.uid!r} occurs twice. Ids and problems are unique."
+                )
             seen.add(row.uid)
             check_gold(verifier, row)
             rows.append(row)
@@ -155,11 +157,17 @@ class JsonLines:
         if not isinstance(problem, str) or not problem.strip():
             raise DataError(f"{where}: the problem in column {self.problem_column!r} is {problem!r}, not a text.")
         if isinstance(answer, bool) or not isinstance(answer, str | int | float):
-            raise DataError(f"{where}: the answer in column {self.answer_column!r} is {answer!r}, not a text or number.")
+            raise DataError(
+                f"{where}: the answer in column {self.answer_column!r} is {answer!r}, not a text or number."
+            )
         solution = column(record, self.solution_column, where) if self.solution_column else None
         if solution is not None and not isinstance(solution, str):
             raise DataError(f"{where}: the solution in column {self.solution_column!r} is no text.")
-        uid = column(record, self.id_column, where) if self.id_column else hashlib.sha256(problem.encode()).hexdigest()[:16]
+        uid = (
+            column(record, self.id_column, where)
+            if self.id_column
+            else hashlib.sha256(problem.encode()).hexdigest()[:16]
+        )
         return Row(
             uid=str(uid),
             prompt=ask(problem, self.instruction, self.system),

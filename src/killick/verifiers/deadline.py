@@ -30,7 +30,9 @@ class _Watch:
     def __enter__(self) -> None:
         self._thread.start()
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         # The exception may arrive in here as well; then closing starts over, and nothing is raised after it.
         while not self._closed:
             try:

@@ -169,7 +169,7 @@ class LatexVerifier:
 
     def __post_init__(self) -> None:
         if min(self.timeout_s, self.max_answer_chars, self.max_chars) <= 0:
-            raise ConfigError("timeout_s, max_answer_chars and max_chars of the verifier \"latex\" must be above 0.")
+            raise ConfigError('timeout_s, max_answer_chars and max_chars of the verifier "latex" must be above 0.')
 
     def check_gold(self, answer: str) -> None:
         """Refuse a gold that can never be matched.

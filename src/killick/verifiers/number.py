@@ -1,4 +1,4 @@
-r"""Exact numeric answers: integers, decimals, fractions, mixed numbers, thousands commas. Rational arithmetic, no float.
+r"""Exact numeric answers: integers, decimals, fractions, mixed numbers, thousands commas. No float is involved.
 
 Where the answer is looked for; the first place that exists decides:
 
@@ -162,10 +162,8 @@ class NumberVerifier:
                 return "unparsable" if _LIST.match(segment, match.end()) else self._read(segment, match)
         if not self.last_number:
             return "no_answer"
-        last = None
-        for last in _NUMBER.finditer(text):
-            pass
-        return self._read(text, last) if last else "no_answer"
+        matches = list(_NUMBER.finditer(text))
+        return self._read(text, matches[-1]) if matches else "no_answer"
 
     def _boxed(self, box: str) -> Fraction | Failure:
         side = box.rpartition("=")[2].strip()

@@ -1,6 +1,7 @@
 """KL terms that TRL has no slot for (`k2_loss`, `forward_exact`), reduced exactly as TRL reduces its own KL term."""
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,11 +32,15 @@ def _exact_forward_kl(trainer: "KillickTrainer", model: torch.nn.Module, batch: 
     return forward_exact(_logits(trainer, model, batch), logits_ref_BTV, names.loss_mask(batch))
 
 
-def _reference(trainer: "KillickTrainer") -> AbstractContextManager[Any]:
+@contextmanager
+def _reference(trainer: "KillickTrainer") -> Iterator[torch.nn.Module]:
+    """The reference model; with PEFT, the policy with its adapter off (or with the adapter TRL keeps as reference)."""
     if trainer.ref_model is not None:
-        return nullcontext(trainer.ref_model)
+        yield trainer.ref_model
+        return
     model = trainer.accelerator.unwrap_model(trainer.model)
-    return use_adapter(model, adapter_name="ref" if "ref" in model.peft_config else None)
+    with use_adapter(model, adapter_name="ref" if "ref" in model.peft_config else None):
+        yield model
 
 
 def _logits(trainer: "KillickTrainer", model: torch.nn.Module, batch: dict[str, Any]) -> Tensor:

@@ -64,6 +64,8 @@ class SurprisalGuide(ScheduledGuide):
     Raises:
         ConfigError: a setting out of range.
 
+    Limits: weights are relative to the row, so q_t also depends on the tokens after t. With "rank" all rows of a length
+        have the same sum of weights (n/2): whole answers differ little in log q(x, y), single tokens do.
     Source: SAGE, token-level guide [paper]; mean ranks for ties are ours (the order of equal tokens is arbitrary).
     """
 

@@ -48,7 +48,9 @@ class CoveragePanel:
             "yaxis": {"title": {"text": "pass@k"}, "tickformat": ".2f"},
             "hovermode": "closest",
         }
-        return Figure(f"Split {split}", traces, layout, height=460, caption=measured(study, split))
+        return Figure(
+            f"Split {split}", traces, layout, height=max(460, 110 + 24 * len(shown)), caption=measured(study, split)
+        )
 
 
 def _curve(found: Coverage, arm: Arm, style: Style) -> dict[str, Any]:

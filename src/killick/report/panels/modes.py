@@ -12,7 +12,7 @@ from killick.report.markup import number, plot_text
 from killick.report.measured import measured
 from killick.report.palette import arm_styles
 from killick.report.study import Arm, Study
-from killick.report.types import Cell, Figure, Panel, Table
+from killick.report.types import Cell, Figure, Panel, Table, arm_axis
 
 # Sequential in lightness and alternating in hue, so that neighbours in a stack differ without colour vision too.
 STACK = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999933", "#aa4499", "#44aa99", "#882255")
@@ -59,7 +59,6 @@ class ModesPanel:
         modes = sorted({mode for c in counts.values() for mode in c})
         modes.sort(key=lambda mode: -sum(s.get(mode, 0.0) for s in share.values()))
         named, rest = modes[: self.labels], modes[self.labels :]
-        labels = [plot_text(arm.label) for arm in shown]
         stacks = [(plot_text(mode, 32), STACK[i % len(STACK)], [mode]) for i, mode in enumerate(named)]
         if rest:
             stacks.append((f"other ({len(rest)} modes)", OTHER, rest))
@@ -68,17 +67,18 @@ class ModesPanel:
                 "type": "bar",
                 "orientation": "h",
                 "name": name,
-                "y": labels,
+                "y": list(range(len(shown))),
+                "customdata": [plot_text(arm.label) for arm in shown],
                 "x": [sum(share[arm.name].get(mode, 0.0) for mode in group) for arm in shown],
                 "marker": {"color": colour},
-                "hovertemplate": f"%{{y}}: %{{x:.3f}}<extra>{name}</extra>",
+                "hovertemplate": f"%{{customdata}}: %{{x:.3f}}<extra>{name}</extra>",
             }
             for name, colour, group in stacks
         ]
         layout = {
             "barmode": "stack",
             "xaxis": {"title": {"text": "share of right completions"}, "range": [0, 1]},
-            "yaxis": {"autorange": "reversed", "automargin": True},
+            "yaxis": arm_axis(shown),
             "legend": {"traceorder": "normal"},
         }
         height = max(110 + 34 * len(shown), 130 + 20 * len(stacks))
@@ -108,7 +108,7 @@ class ModesPanel:
 
 
 def _interval(interval: Interval) -> Cell:
-    return Cell(number(interval.mean, 3), f"{number(interval.low, 3)} to {number(interval.high, 3)}")
+    return Cell(number(interval.mean, 2), f"{number(interval.low, 2)} to {number(interval.high, 2)}")
 
 
 def pooled(arm: Arm, split: str) -> Counter[str]:

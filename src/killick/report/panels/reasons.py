@@ -10,7 +10,7 @@ from killick.report.markup import plot_text
 from killick.report.measured import measured
 from killick.report.palette import arm_styles
 from killick.report.study import Arm, Study
-from killick.report.types import Cell, Figure, Panel, Table
+from killick.report.types import Cell, Figure, Panel, Table, arm_axis
 
 # Right is calm, format trouble warm, trouble of the verifier itself dark.
 COLOURS = {
@@ -49,23 +49,23 @@ class ReasonsPanel:
         counts = {arm.name: _counts(arm, split) for arm in shown}
         truncated = {arm.name: sum(int(e.table.truncated_QN.sum()) for e in arm.evaluations(split)) for arm in shown}
         reasons = [reason for reason in REASONS if any(c[reason] for c in counts.values())]
-        labels = [plot_text(arm.label) for arm in shown]
         traces = [
             {
                 "type": "bar",
                 "orientation": "h",
                 "name": plot_text(reason),
-                "y": labels,
+                "y": list(range(len(shown))),
+                "customdata": [plot_text(arm.label) for arm in shown],
                 "x": [counts[arm.name][reason] / counts[arm.name].total() for arm in shown],
                 "marker": {"color": COLOURS.get(reason, "#8a8a8a")},
-                "hovertemplate": f"%{{y}}: %{{x:.3f}}<extra>{plot_text(reason)}</extra>",
+                "hovertemplate": f"%{{customdata}}: %{{x:.3f}}<extra>{plot_text(reason)}</extra>",
             }
             for reason in reasons
         ]
         layout = {
             "barmode": "stack",
             "xaxis": {"title": {"text": "share of completions"}, "range": [0, 1]},
-            "yaxis": {"autorange": "reversed", "automargin": True},
+            "yaxis": arm_axis(shown),
             "legend": {"traceorder": "normal"},
         }
         styles = arm_styles(study)
