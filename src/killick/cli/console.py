@@ -19,3 +19,10 @@ def written(*paths: Path) -> None:
     """Say what was written, one path a line."""
     for path in paths:
         err.print(f"Written: {path}", highlight=False, soft_wrap=True)
+
+
+def quiet_transformers() -> None:
+    """No progress bars for loading and writing weights: they are seconds long and tear ours apart."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from killick.cli.console import SetOption, err, out, written
+from killick.cli.console import SetOption, err, out, quiet_transformers, written
 from killick.cli.tasks import parse_settings
 from killick.config import EvaluateSection, Recipe, load_recipe
 from killick.errors import ConfigError
@@ -108,6 +108,7 @@ def evaluate_model(
         top_p=section.top_p,
         stop=section.stop,
     )
+    quiet_transformers()
     import torch
 
     from killick.evaluate.identity import model_identity

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from killick.cli.console import SetOption, err, written
+from killick.cli.console import SetOption, err, quiet_transformers, written
 from killick.config import load_recipe
 
 HELP = """Train a recipe, then evaluate it as its `[evaluate]` section says.
@@ -35,6 +35,7 @@ def train(
     resolved = load_recipe(recipe, set_)
     folder = run_dir or Path(resolved.run.output_dir) / f"{resolved.run.name}-{resolved.hash()}"
     err.print("loading torch and trl …")
+    quiet_transformers()
     from killick.engines.trl.run import train as run_training
 
     model = run_training(resolved, folder, err)

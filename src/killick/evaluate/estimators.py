@@ -129,7 +129,9 @@ def across_seeds(
 
     Seeds and problems are resampled independently, and a resampled mean is the doubly weighted mean of the table.
     A bootstrap over S seeds shows only (S-1)/S of their variance, which matters for S = 3, so seed weights are
-    stretched around 1 by sqrt(S / (S-1)). With 3 seeds the interval is still rough; the tests measure its coverage.
+    stretched around 1 by sqrt(S / (S-1)). Simulated coverage of the 95% interval: 0.94 to 0.96 with 5 or more seeds
+    of moderate variance; where seeds dominate all other variance 0.94 with 8 seeds, 0.92 with 5, 0.87 with 3 and
+    0.81 with 2 (`tests/property/test_estimators.py`).
 
     Raises:
         ConfigError: fewer than two seeds (nothing says how much a seed matters), or no problems.

@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from killick.evaluate.estimators import pass_at_k
+from killick.evaluate.sample import sample
+from killick.evaluate.settings import SamplingSettings
 from killick.tasks.countdown import Countdown, guided_messages, plan_messages
 from killick.tasks.types import Row
 
@@ -78,9 +81,6 @@ def score(
 
 def _num_right(model: Any, tokenizer: Any, rows: list[Row], num_samples: int, seed: int) -> np.ndarray:
     """Right samples of each row, int64, [Q]."""
-    from killick.evaluate.sample import sample
-    from killick.evaluate.settings import SamplingSettings
-
     verifier = Countdown().verifier
     index = {row.uid: i for i, row in enumerate(rows)}
     counts = np.zeros(len(rows), dtype=np.int64)
@@ -93,16 +93,11 @@ def _num_right(model: Any, tokenizer: Any, rows: list[Row], num_samples: int, se
 
 
 def _curve(num_right_Q: np.ndarray, num_samples: int) -> dict[int, float]:
-    from killick.evaluate.estimators import pass_at_k
-
     return {k: float(pass_at_k(num_right_Q, num_samples, k).mean()) for k in KS if k <= num_samples}
 
 
 def _plans_right(model: Any, tokenizer: Any, rows: list[Row]) -> float:
     """Share of rows whose greedy plan, from problem and reference, is the true one."""
-    from killick.evaluate.sample import sample
-    from killick.evaluate.settings import SamplingSettings
-
     plans = {row.uid: row.meta["plan"] for row in rows}
     asked = [replace(row, prompt=plan_messages(row.prompt[0]["content"], row.solution or "")) for row in rows]
     settings = SamplingSettings(num_samples=1, max_tokens=MAX_COMPLETION_TOKENS, seed=0, temperature=0.0)

@@ -112,7 +112,8 @@ def _section(slug: str, panel: Panel, figures: dict[str, Figure]) -> Markup:
 
 
 def _figure(name: str, figure: Figure) -> Markup:
-    plot = element("div", class_="plot", id=name, style=f"min-height:{figure.height}px")
+    size = f"min-height:{figure.height}px;min-width:{figure.min_width}px"
+    plot = element("div", element("div", class_="plot", id=name, style=size), class_="scroll")
     caption = element("p", prose(figure.caption), class_="caption") if figure.caption else ""
     return element("div", element("h3", figure.heading), plot, caption, class_="figure")
 

@@ -20,6 +20,7 @@ class Figure:
         layout: plotly layout; colours of text and grid are added by the page, which knows the reader's theme.
         height: pixels.
         caption: what was measured and how, shown below.
+        min_width: pixels below which it scrolls sideways instead of shrinking; 0 for never.
     """
 
     heading: str
@@ -27,6 +28,7 @@ class Figure:
     layout: dict[str, Any]
     height: int = 420
     caption: str = ""
+    min_width: int = 0
 
 
 def arm_axis(arms: "Sequence[Arm]") -> dict[str, Any]:

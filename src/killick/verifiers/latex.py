@@ -37,9 +37,10 @@ _COSTLY = (
     re.compile(r"(?:\^|\*\*)\s*[({]*\s*-?[0-9]+\s*[)}]*\s*(?:\^|\*\*)"),  # 9^9^9, 9**9**9
     re.compile(r"\^\s*[({][^{}]*[0-9]\s*(?:\^|!)"),  # 9^{9^9}, 9^{9!}
     re.compile(r"[0-9]{5}\s*[)}]*\s*!|!\s*[)}]*\s*!|\([^()]*[0-9]\s*\^[^()]*\)\s*!"),  # 10000!, (9!)!, (9^9)!
-    re.compile(r"\\(?:[Gg]amma|zeta|d?binom|tbinom|sum|prod|int)(?=.*(?:[0-9]{4}|[0-9]\s*\^|!))", re.DOTALL),
+    re.compile(r"\\(?:[Gg]amma|zeta|d?binom|tbinom|sum|prod|int)(?=.*(?:[0-9]{4}|[0-9]{2}\s*\^|!))", re.DOTALL),
     re.compile(r"[0-9][eE][+-]?[0-9]{3}"),
 )
+_BRACE = re.compile(r"(?<!\\)[{}]")
 _JOINED = re.compile(r"[\s$]*(?:,|;|and|, ?and)[\s$]*")
 _FINAL = re.compile(r"final answer\s?(?:is|:)\s*([^\n]*)", re.IGNORECASE)
 _HASHES = re.compile(r"####[ \t]*([^\n]*)")
@@ -82,10 +83,10 @@ def boxed_answer(text: str) -> str | None:
 def _closing(text: str, start: int) -> int | None:
     """Position after the brace that closes the one before `start`."""
     depth = 1
-    for brace in re.finditer(r"(?<!\\)[{}]", text[start:]):
+    for brace in _BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
-            return start + brace.end()
+            return brace.end()
     return None
 
 
@@ -123,7 +124,7 @@ def _compare_numbers(found_text: str, gold_text: str) -> bool | None:
     return abs(found - gold) <= Fraction(1, 2 * 10 ** len(digits[2]))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _parse_gold(answer: str) -> tuple[Any, ...]:
     bare = answer.strip().strip("$").strip()
     return tuple(_parse(bare))
@@ -203,7 +204,6 @@ class LatexVerifier:
         """
         found = self.extract(completion)
         if not found:
-            self.check_gold(answer)
             return wrong("no_answer")
         if len(found) > self.max_answer_chars:
             return wrong("unparsable")
@@ -212,24 +212,30 @@ class LatexVerifier:
         same = _compare_numbers(found, answer)
         if same is not None:
             return RIGHT if same else wrong()
-        self.check_gold(answer)
+        if is_costly(answer):
+            self.check_gold(answer)
         if is_costly(found) or _closing(found + "}", 0) != len(found) + 1:
             return wrong("unparsable")
         return self._ask(found, answer)
 
     def _ask(self, found: str, answer: str) -> Verdict:
         def work() -> Verdict:
+            gold_candidates = _parse_gold(answer)
+            if not gold_candidates:
+                self.check_gold(answer)
             candidates = _parse(found)
             if not candidates:
                 return wrong("unparsable")
             percent = "%" in found + answer
-            pairs = product(_parse_gold(answer), candidates)
+            pairs = product(gold_candidates, candidates)
             return RIGHT if any(_equal(gold, candidate, percent) for gold, candidate in pairs) else wrong()
 
         try:
             return within(self.timeout_s, work)
         except DeadlineExceeded:
             return wrong("timeout")
+        except DataError:
+            raise
         except Exception as error:  # whatever sympy runs into: counted as verify/error_frac, never raised
             _log.debug("math-verify failed on a completion: %s", type(error).__name__, exc_info=True)
             return wrong("error")
@@ -240,9 +246,11 @@ class LatexVerifier:
         box = boxed_answer(text)
         if box is not None or not self.fallback:
             return box.strip() if box else box
+        read_number = NumberVerifier(max_chars=self.max_chars).extract
         for pattern in (_HASHES, _FINAL):
             lines = pattern.findall(text)
             if lines and lines[-1].strip():
-                return lines[-1].strip().strip("*").rstrip(".").strip("$ ")
-        number = NumberVerifier(max_chars=self.max_chars).extract(text)
+                number = read_number(f"#### {lines[-1]}")
+                return lines[-1].strip(" $*.") if isinstance(number, str) else str(number)
+        number = read_number(text)
         return None if isinstance(number, str) else str(number)

@@ -85,6 +85,15 @@ class ToyTask:
         return completion[0]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread():
+    """Threads only wait for each other on a model this small."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def model():
     return make_model()

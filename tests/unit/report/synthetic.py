@@ -110,9 +110,7 @@ def write_study(
             sharpen = 2.2 - 3 * beta - 0.25 * m
             runs = [{"seed": seed, "dir": f"arms/{name}/seed{seed}"} for seed in seeds]
             label = f"{method.upper()} β={beta}"
-            arms.append(
-                {"name": name, "label": label, "method": method, "sweep": {"trl.beta": beta}, "runs": runs}
-            )
+            arms.append({"name": name, "label": label, "method": method, "sweep": {"trl.beta": beta}, "runs": runs})
             for run in runs:
                 seed = run["seed"]
                 write_run(folder / run["dir"], seed=seed, beta=beta, method=method, sharpen=sharpen)

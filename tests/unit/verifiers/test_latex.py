@@ -94,6 +94,9 @@ def test_where_the_answer_is_looked_for(text: str, gold: str, reason: str) -> No
     [
         ("#### 72", "72", "right"),
         ("The final answer is $\\frac{1}{2}$.", "0.5", "right"),
+        ("#### 72 dollars", "72", "right"),
+        ("#### $2\\sqrt{5}$", r"\sqrt{20}", "right"),
+        ("#### 5 or 7", "5", "wrong"),
         ("so 3 + 4 = 7", "7", "right"),
         ("so 3 + 4 = 7", "3", "wrong"),
         (r"7, that is \boxed{8}", "7", "wrong"),  # a box outranks everything
@@ -124,7 +127,7 @@ def test_settings_are_checked() -> None:
 
 
 def test_a_slow_comparison_is_a_timeout() -> None:
-    # Expanding a binomial of power 99 (the guard refuses three digits) takes far longer than a hundredth of a second.
+    # Expanding trinomials of two-digit powers (the guard refuses three digits) takes far longer than that.
     verdict = LatexVerifier(timeout_s=0.01)(r"\boxed{(x+y+z)^{30}(x-y)^{40}}", "(x+y+z)^{30}(y-x)^{41}")
     assert verdict.reason == "timeout"
 
@@ -186,7 +189,9 @@ def test_boxes_are_joined_only_when_they_belong_together() -> None:
     assert boxed_answer(r"\boxed{1} \boxed{2") == ""
 
 
-@pytest.mark.parametrize("text", ["e^{-x^2}", "2^6 3^5 5^4", r"\frac{n!}{k!(n-k)!}", "x^{100}", r"\int_0^1 x\,dx", "5!"])
+@pytest.mark.parametrize(
+    "text", ["e^{-x^2}", "2^6 3^5 5^4", r"\frac{n!}{k!(n-k)!}", "x^{100}", r"\int_0^1 x\,dx", "5!"]
+)
 def test_ordinary_mathematics_is_not_called_costly(text: str) -> None:
     assert not is_costly(text)
 

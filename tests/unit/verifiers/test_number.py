@@ -94,7 +94,8 @@ def test_without_last_number_a_marker_is_needed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["(", "9", "9,", "9**", "-", "1 ", "1/", "{", "\\boxed{", "\\frac{", "answer is ", "####", "\x00", "\u200b"]
+    "piece",
+    ["(", "9", "9,", "9**", "-", "1 ", "1/", "{", "\\boxed{", "\\frac{", "answer is ", "####", "\x00", "\u200b"],
 )
 def test_a_megabyte_of_anything_is_judged_quickly(piece: str) -> None:
     start = time.perf_counter()

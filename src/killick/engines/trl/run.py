@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from datasets import Dataset
 from rich.console import Console
+from transformers import PrinterCallback
 
 from killick import provenance
 from killick.config import Recipe
@@ -164,6 +165,7 @@ def train(recipe: Recipe, run_dir: Path, console: Console | None = None) -> Path
         processing_class=tokenizer,
         peft_config=_lora(recipe),
     )
+    trainer.remove_callback(PrinterCallback)  # the bar and train_log.jsonl say it better
     bar, interrupt = ProgressBar(console), SaveOnInterrupt(console)
     for callback in (TrainLog(run_dir / "train_log.jsonl"), bar, interrupt):
         trainer.add_callback(callback)

@@ -23,7 +23,7 @@
       out[key] = { automargin: true, gridcolor: colour("--grid"), linecolor: colour("--line"), zeroline: false, ...out[key] };
     }
     if (width < 640 && !(layout.legend || {}).orientation) {
-      out.legend = { ...out.legend, orientation: "h", y: -0.25, yanchor: "top" };
+      out.legend = { ...out.legend, orientation: "h", x: 0, y: 1.03, yanchor: "bottom" };
     }
     return out;
   };

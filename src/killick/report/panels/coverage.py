@@ -49,7 +49,7 @@ class CoveragePanel:
             "hovermode": "closest",
         }
         return Figure(
-            f"Split {split}", traces, layout, height=max(460, 110 + 24 * len(shown)), caption=measured(study, split)
+            f"Split {split}", traces, layout, height=max(460, 150 + 27 * len(shown)), caption=measured(study, split)
         )
 
 

@@ -42,19 +42,15 @@ class SamplesPanel:
         chosen = [uids[(2 * i + 1) * len(uids) // (2 * self.problems)] for i in range(self.problems)]
         chosen = list(dict.fromkeys(chosen))
         found = [(arm.label, ev, ev.completions(chosen, self.completions)) for arm, ev in firsts]
-        blocks = [
-            element(
-                "details",
-                element("summary", "Problem ", element("code", uid), ": right of all samples: ", _rates(found, uid)),
-                *(self._arm(label, records[uid]) for label, _, records in found),
-                class_="problem",
-            )
-            for uid in chosen
-        ]
+        blocks = []
+        for uid in chosen:
+            arms = [self._arm(label, _rate(ev, uid), records[uid]) for label, ev, records in found]
+            summary = element("summary", "Problem ", element("code", uid))
+            blocks.append(element("details", summary, element("div", *arms, class_="arms")))
         return join(element("h3", f"Split {split}"), *blocks)
 
-    def _arm(self, label: str, records: list[Record]) -> Markup:
-        return element("div", element("h4", label), *(self._completion(record) for record in records), class_="arm")
+    def _arm(self, label: str, rate: str, records: list[Record]) -> Markup:
+        return element("div", element("h4", f"{label}: {rate}"), *(self._completion(record) for record in records))
 
     def _completion(self, record: Record) -> Markup:
         text = record.text
@@ -70,11 +66,9 @@ class SamplesPanel:
         )
 
 
-def _rates(found: list[tuple[str, Evaluation, dict[str, list[Record]]]], uid: str) -> str:
-    parts = []
-    for label, evaluation, _ in found:
-        table = evaluation.table
-        if uid in table.uids:
-            row = table.correct_QN[table.uids.index(uid)]
-            parts.append(f"{label} {int(row.sum())}/{row.size}")
-    return ", ".join(parts)
+def _rate(evaluation: Evaluation, uid: str) -> str:
+    table = evaluation.table
+    if uid not in table.uids:
+        return "not evaluated"
+    row = table.correct_QN[table.uids.index(uid)]
+    return f"{int(row.sum())} of {row.size} right"

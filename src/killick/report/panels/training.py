@@ -44,7 +44,9 @@ class TrainingPanel:
         keys = [key for key in CURVES if any(run.series(key)[0] for arm in study.arms for run in arm.runs)]
         if not keys:
             return None
-        figure = Figure("Logged numbers", *_multiples(study, keys, self.window), height=_rows(keys) * ROW_PX + 60)
+        figure = Figure(
+            "Logged numbers", *_multiples(study, keys, self.window), height=_rows(keys) * ROW_PX + 60, min_width=680
+        )
         seeds = len(study.seeds)
         smoothing = f"a centred running mean over {self.window} logged steps" if self.window > 1 else "the raw log"
         note = (

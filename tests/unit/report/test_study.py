@@ -1,0 +1,144 @@
+import json
+
+import pytest
+
+from killick.errors import RecordError
+from killick.report import load_study
+from killick.report.files import read_log
+
+
+def _edit(folder, **changes):
+    path = folder / "study.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.fixture
+def small(synthetic, tmp_path):
+    return synthetic.write_study(tmp_path / "s", betas=(0.02,), methods=("grpo",), splits=("mixed",))
+
+
+def test_a_study(study_dir):
+    study = load_study(study_dir)
+    assert study.kind == "study"
+    assert [arm.name for arm in study.arms] == ["base", "grpo-0.02", "grpo-0.3", "sage-0.02", "sage-0.3"]
+    assert study.base is study.arms[0]
+    assert study.methods == ["grpo", "sage"]
+    assert study.splits == ["mixed", "hard"]
+    assert study.missing == []
+    assert [run.seed for run in study.arm("sage-0.3").runs] == [0, 1]
+    assert study.arm("sage-0.3").sweep_text == "beta=0.3"
+
+
+def test_a_single_run(study_dir):
+    study = load_study(study_dir / "arms/sage-0.3/seed1")
+    assert study.kind == "run"
+    assert study.seeds == [1]
+    assert [arm.name for arm in study.arms] == ["sage"]
+    assert sorted(study.splits) == ["hard", "mixed"]
+
+
+def test_evaluation_folders(study_dir):
+    place = study_dir / "base/eval/mixed"
+    assert load_study(place).kind == "evaluations"
+    study = load_study([place, study_dir / "base/eval/hard", study_dir / "arms/sage-0.3/seed0/eval/mixed"])
+    # two splits of one model are one arm
+    assert [(arm.label, len(arm.evaluations("mixed")), len(arm.evaluations("hard"))) for arm in study.arms] == [
+        ("model", 1, 1),
+        ("sage-0.3", 1, 0),
+    ]
+    # the same model twice on one split stays apart
+    assert [arm.label for arm in load_study([place, place]).arms] == ["model", "model (2)"]
+
+
+@pytest.mark.parametrize("make", [None, "empty", "other"])
+def test_anything_else_is_refused_with_what_was_found(tmp_path, make):
+    folder = tmp_path / "x"
+    if make:
+        folder.mkdir()
+    if make == "other":
+        (folder / "notes.txt").write_text("")
+    expected = {None: "no such folder", "empty": "nothing", "other": "notes.txt"}[make]
+    with pytest.raises(RecordError, match=rf"no study \(study.json\).*Found: {expected}"):
+        load_study(folder)
+    with pytest.raises(RecordError, match="no study"):
+        load_study([folder])
+
+
+def test_an_empty_list_is_refused():
+    with pytest.raises(RecordError, match="No folder"):
+        load_study([])
+
+
+def test_what_is_missing_is_named(synthetic, small):
+    index = json.loads((small / "study.json").read_text())
+    index["arms"][0]["runs"].append({"seed": 2, "dir": "arms/grpo-0.02/seed2"})
+    synthetic.write_run(small / "arms/new", seed=3, beta=0.02, method="grpo")
+    index["arms"][0]["runs"].append({"seed": 3, "dir": "arms/new"})
+    _edit(small, **index)
+    (small / "base/eval/mixed/summary.json").unlink()  # still sampling
+    study = load_study(small)
+    assert study.missing == [
+        "The base has no finished evaluation.",
+        "Arm grpo-0.02: the run folder arms/grpo-0.02/seed2 does not exist.",
+        "Arm grpo-0.02: arms/new has no finished evaluation.",
+    ]
+
+
+def test_a_split_that_only_some_runs_have_is_named(synthetic, small):
+    synthetic.write_evaluation(small / "arms/grpo-0.02/seed0/eval/hard", "hard", seed=1)
+    assert load_study(small).missing == [
+        "base: no finished evaluation of hard.",
+        "GRPO β=0.02, seed 1: no finished evaluation of hard.",
+    ]
+
+
+def test_other_sampling_settings_are_named(synthetic, small):
+    other = small / "arms/grpo-0.02/seed0/eval/hard"
+    synthetic.write_evaluation(other, "hard", seed=1)
+    synthetic.write_evaluation(small / "base/eval/hard", "hard", seed=1, temperature=0.6)
+    _edit(small, base={"label": "base", "evals": {"mixed": "base/eval/mixed", "hard": "base/eval/hard"}})
+    assert load_study(small).unlike == ["Split hard: the models were evaluated with different sampling.temperature."]
+
+
+@pytest.mark.parametrize("place", ["../outside", "/etc", "a/../../b"])
+def test_folders_outside_the_study_are_refused(small, place):
+    arm = {"name": "a", "label": "a", "method": "m", "runs": [{"seed": 0, "dir": place}]}
+    _edit(small, arms=[arm], baseline=None)
+    with pytest.raises(RecordError, match="below the study folder"):
+        load_study(small)
+
+
+def test_damaged_index(small):
+    _edit(small, baseline="sage")
+    with pytest.raises(RecordError, match=r"'sage' as baseline; its arms are base, grpo-0.02"):
+        load_study(small)
+    _edit(small, baseline=None, arms=[{"name": "a"}])
+    with pytest.raises(RecordError, match="lacks or misplaces 'runs'"):
+        load_study(small)
+    (small / "study.json").write_text("{")
+    with pytest.raises(RecordError, match=r"Cannot read .*study.json"):
+        load_study(small)
+    (small / "study.json").write_text("[]")
+    with pytest.raises(RecordError, match="a JSON list; an object is needed"):
+        load_study(small)
+
+
+def test_names_are_unique_and_equal_labels_told_apart(small):
+    arms = json.loads((small / "study.json").read_text())["arms"]
+    _edit(small, arms=arms * 2)
+    with pytest.raises(RecordError, match=r"two arms named 'grpo-0\.02'"):
+        load_study(small)
+    _edit(small, arms=[arms[0], arms[0] | {"name": "again"}])
+    assert [arm.label for arm in load_study(small).arms][1:] == ["GRPO β=0.02 (grpo-0.02)", "GRPO β=0.02 (again)"]
+
+
+def test_log_leaves_out_a_torn_last_line_only(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"step": 1}\n\n{"step": 2}\n{"step": 3')
+    assert read_log(path) == [{"step": 1}, {"step": 2}]
+    path.write_text('{"step": 1}\n{"st\n{"step": 3}\n')
+    with pytest.raises(RecordError, match="line 2, is not JSON"):
+        read_log(path)
+    path.write_text("[1]\n")
+    with pytest.raises(RecordError, match="line 1, holds a list"):
+        read_log(path)

@@ -1,0 +1,101 @@
+"""Own data: column mapping, and every way a file can be unusable."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from killick.errors import ConfigError, DataError
+from killick.tasks.jsonl import JsonLines
+
+RECORDS = [
+    {"problem": "1 + 1?", "answer": "2", "solution": "It is 2.", "id": "a"},
+    {"problem": "Half of one?", "answer": "\\frac{1}{2}", "solution": "", "id": "b"},
+]
+
+
+def write(folder: Path, records: list, name: str = "data.jsonl") -> str:
+    file = folder / name
+    file.write_text("\n".join(r if isinstance(r, str) else json.dumps(r) for r in records), encoding="utf-8")
+    return str(file)
+
+
+def test_rows_carry_everything(tmp_path: Path) -> None:
+    task = JsonLines(write(tmp_path, RECORDS), solution_column="solution", id_column="id", system="Be brief.")
+    first, second = task.rows("train")
+    assert (first.uid, first.answer, first.solution) == ("a", "2", "It is 2.")
+    assert second.solution is None
+    assert first.prompt[0] == {"role": "system", "content": "Be brief."}
+    assert first.prompt[1]["content"].startswith("1 + 1?\n\nReason")
+    assert all(task.verifier(task.gold_completion(row), row.answer).correct for row in (first, second))
+    assert not task.verifier(task.gold_completion(first), second.answer).correct
+
+
+def test_columns_are_mapped_and_numbers_accepted(tmp_path: Path) -> None:
+    path = write(tmp_path, [{"q": "1 + 1?", "a": 2}, "", {"q": "1 + 2?", "a": 3}])
+    task = JsonLines(path, problem_column="q", answer_column="a", judge="number", instruction="")
+    rows = task.rows("train")
+    assert [row.answer for row in rows] == ["2", "3"]
+    assert rows[0].prompt == [{"role": "user", "content": "1 + 1?"}]
+    assert len({row.uid for row in rows}) == 2
+    assert task.rows("train", 1) == rows[:1]
+
+
+def test_uids_without_an_id_column_depend_on_the_problem_only(tmp_path: Path) -> None:
+    forward, backward = (
+        JsonLines(write(tmp_path, r, n)) for r, n in ((RECORDS, "a.jsonl"), (RECORDS[::-1], "b.jsonl"))
+    )
+    assert {r.uid for r in forward.rows("train")} == {r.uid for r in backward.rows("train")}
+
+
+def test_a_line_separator_inside_a_problem_does_not_split_it(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text(json.dumps({"problem": "a\u2028b", "answer": "1"}, ensure_ascii=False), encoding="utf-8")
+    assert len(JsonLines(str(path)).rows("train")) == 1
+
+
+def test_splits(tmp_path: Path) -> None:
+    train, test = write(tmp_path, RECORDS), write(tmp_path, RECORDS[:1], "test.jsonl")
+    assert JsonLines(train).splits == ("train",)
+    assert len(JsonLines(train, test_path=test).rows("test")) == 1
+    with pytest.raises(ConfigError, match="Set test_path"):
+        JsonLines(train).rows("test")
+    with pytest.raises(ConfigError, match="same file"):
+        JsonLines(train, test_path=train)
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([], "is empty"),
+        (["", "  "], "is empty"),
+        (["{'problem': 1}"], "line 1 is not JSON"),
+        ([RECORDS[0], "[1, 2]"], "line 2 holds a list"),
+        ([{"Problem": "x", "answer": "1"}], "Known: Problem, answer. Did you mean 'Problem'"),
+        ([{"problem": "x"}], "no column 'answer'"),
+        ([{"problem": " ", "answer": "1"}], "not a text"),
+        ([{"problem": "x", "answer": None}], "not a text or number"),
+        ([{"problem": "x", "answer": ""}], "never be matched"),
+        ([RECORDS[0], RECORDS[0]], "occurs twice"),
+    ],
+)
+def test_unusable_files(tmp_path: Path, records: list, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        JsonLines(write(tmp_path, records)).rows("train")
+
+
+def test_missing_or_binary_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no file"):
+        JsonLines(str(tmp_path / "none.jsonl")).rows("train")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match="UTF-8"):
+        JsonLines(str(tmp_path / "binary")).rows("train")
+    with pytest.raises(DataError, match="cannot be read"):
+        JsonLines(str(tmp_path)).rows("train")
+
+
+def test_unknown_judge_and_limit(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="number"):
+        JsonLines(write(tmp_path, RECORDS), judge="numbers")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="at least 1"):
+        JsonLines(write(tmp_path, RECORDS)).rows("train", 0)
