@@ -177,7 +177,7 @@ def test_interval_across_seeds_covers_at_about_its_level(num_seeds, sd_seed, low
 
 
 def test_across_seeds_spread_is_the_sum_of_both_variances():
-    """Without interaction, Var = s_seed^2 / S + s_problem^2 / Q: sample variance (S-1) for seeds thanks to the stretch."""
+    """Without interaction, Var = s_seed^2 / S + s_problem^2 / Q; s_seed^2 with divisor S - 1 thanks to the stretch."""
     rng = np.random.default_rng(0)
     table = seed_table(rng, 4, 0.05, sd_both=0.0)
     seed_part = table.mean(axis=1).var(ddof=1) / 4

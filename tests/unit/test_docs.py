@@ -221,7 +221,8 @@ def test_links_resolve(path):
             continue
         file, _, anchor = target.partition("#")
         place = (path.parent / file).resolve() if file else path
-        headings = re.findall(r"^#+ (.+)$", place.read_text("utf-8"), re.MULTILINE) if place.suffix == ".md" and place.exists() else []  # fmt: skip
+        is_page = place.suffix == ".md" and place.exists()
+        headings = re.findall(r"^#+ (.+)$", place.read_text("utf-8"), re.MULTILINE) if is_page else []
         inside_site = path.parent != DOCS or place.parent == DOCS  # MkDocs cannot follow a link out of docs/
         if not place.exists() or not inside_site or (anchor and anchor not in map(slug, headings)):
             broken.append(target)
@@ -313,8 +314,8 @@ def test_the_guide_of_the_walk_through_keeps_the_protocol(tmp_path):
     out = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "position",
          "tests/conformance/test_guides.py", str(tmp_path / "test_position.py")],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}, capture_output=True, text=True,
-        check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
+        cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert out.returncode == 0, out.stdout + out.stderr
     passed = int(re.search(r"(\d+) passed", out.stdout)[1])

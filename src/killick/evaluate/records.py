@@ -7,7 +7,7 @@ without one.
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -52,7 +52,7 @@ class Record:
 
     def line(self) -> bytes:
         """Its JSON line; pure ASCII, so neither odd line separators nor lone surrogates can break the file."""
-        return json.dumps(asdict(self), separators=(",", ":")).encode("ascii") + b"\n"
+        return json.dumps(self.__dict__, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 _TYPES: dict[str, Any] = {f.name: f.type for f in fields(Record)}

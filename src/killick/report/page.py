@@ -113,7 +113,9 @@ def _section(slug: str, panel: Panel, figures: dict[str, Figure]) -> Markup:
 
 def _figure(name: str, figure: Figure) -> Markup:
     size = f"min-height:{figure.height}px;min-width:{figure.min_width}px"
-    plot = element("div", element("div", class_="plot", id=name, style=size), class_="scroll")
+    plot = element("div", class_="plot", id=name, style=size)
+    if figure.min_width:
+        plot = element("div", plot, class_="scroll")
     caption = element("p", prose(figure.caption), class_="caption") if figure.caption else ""
     return element("div", element("h3", figure.heading), plot, caption, class_="figure")
 

@@ -226,7 +226,9 @@ def _study(folder: Path) -> Study:
             baseline=index.get("baseline"),
             missing=missing,
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except RecordError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise RecordError(
             f"{source} lacks or misplaces {error}. It needs name, arms (each with name, label, method, runs of seed "
             "and dir), and may have title, seeds, settings, base, baseline."
@@ -300,8 +302,12 @@ def _single_run(folder: Path) -> Study:
     named = resolved.get("run", {})
     seed = named.get("seed") if isinstance(named, dict) else None
     name = str((named.get("name") if isinstance(named, dict) else None) or folder.resolve().name)
-    arm = Arm(name=name, label=name, method=name, sweep={}, runs=[_run(folder, seed)])
-    return Study(name=name, title=name, kind="run", seeds=[] if seed is None else [seed], settings={}, arms=[arm])
+    run = _run(folder, seed)
+    arm = Arm(name=name, label=name, method=name, sweep={}, runs=[run])
+    begun = sorted(place.name for place in (folder / "eval").glob("*") if _is_evaluation(place))
+    missing = [f"The evaluation of {split} is not finished." for split in begun if split not in run.evaluations]
+    seeds = [] if seed is None else [seed]
+    return Study(name=name, title=name, kind="run", seeds=seeds, settings={}, arms=[arm], missing=missing)
 
 
 def _evaluations(folders: list[Path]) -> Study:

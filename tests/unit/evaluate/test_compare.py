@@ -82,6 +82,9 @@ def test_unfinished_missing_and_single(tmp_path, folders):
 
 
 def test_reading_needs_no_tensor_library():
-    code = "import sys, killick.evaluate.compare, killick.evaluate.summary; print('torch' in sys.modules, 'transformers' in sys.modules)"
+    code = (
+        "import sys, killick.evaluate.compare, killick.evaluate.summary\n"
+        "print('torch' in sys.modules, 'transformers' in sys.modules)"
+    )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.split() == ["False", "False"]

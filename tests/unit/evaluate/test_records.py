@@ -137,7 +137,8 @@ from killick.errors import RecordError
 from killick.evaluate.records import Record
 from killick.evaluate.writer import RecordWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-batch = lambda start: [Record("r0", "p0", n, 0, "x" * 30, True, "right", 3, False, None) for n in range(start, start + 4)]
+def batch(start):
+    return [Record("r0", "p0", start + n, 0, "x" * 30, True, "right", 3, False, None) for n in range(4)]
 with RecordWriter(Path(sys.argv[1]), "r0") as writer:
     writer.append(batch(0))
     try:

@@ -129,6 +129,20 @@ def test_log_q_is_clamped_detached_and_zero_where_masked():
     assert not log_q.requires_grad
 
 
+class Echo(Given):
+    """Hands a tensor of the view back, gradient and all: computed by nobody, so `no_grad` alone does not cut it."""
+
+    def __call__(self, view):
+        return view.logp_ref
+
+
+def test_a_guide_cannot_leak_a_gradient_it_did_not_compute():
+    carrying = torch.full((2, 3), 1.2, requires_grad=True)
+    log_q = AnchorShaper(Echo(Q), "k3_loss", 0.1).log_q(view(logp_ref=carrying))
+    assert not log_q.requires_grad
+    assert log_q[0, 0].item() == pytest.approx(math.log(1.2))
+
+
 @pytest.mark.parametrize("hole", [NAN, INF, -INF])
 def test_what_a_guide_returns_under_the_mask_does_not_matter(hole):
     log_q = AnchorShaper(Given(((1.0, 1.2, hole), (1.0, 1.0, 1.0))), "k3_loss", 0.1).log_q(view())

@@ -37,6 +37,16 @@ def test_a_single_run(study_dir):
     assert sorted(study.splits) == ["hard", "mixed"]
 
 
+def test_a_single_run_says_what_is_unfinished(synthetic, tmp_path):
+    synthetic.write_run(tmp_path / "r", seed=0, beta=0.02, method="grpo")
+    for split in ("mixed", "hard"):
+        synthetic.write_evaluation(tmp_path / "r/eval" / split, split, seed=1)
+    (tmp_path / "r/eval/hard/summary.json").unlink()
+    study = load_study(tmp_path / "r")
+    assert study.splits == ["mixed"]
+    assert study.missing == ["The evaluation of hard is not finished."]
+
+
 def test_evaluation_folders(study_dir):
     place = study_dir / "base/eval/mixed"
     assert load_study(place).kind == "evaluations"
@@ -114,6 +124,9 @@ def test_damaged_index(small):
         load_study(small)
     _edit(small, baseline=None, arms=[{"name": "a"}])
     with pytest.raises(RecordError, match="lacks or misplaces 'runs'"):
+        load_study(small)
+    _edit(small, arms=[], settings="abc")
+    with pytest.raises(RecordError, match="lacks or misplaces"):
         load_study(small)
     (small / "study.json").write_text("{")
     with pytest.raises(RecordError, match=r"Cannot read .*study.json"):

@@ -131,7 +131,7 @@ class KillickTrainer(GRPOTrainer):
         if work is None or not self._killick_form.needs_reference:
             return
         view = names.rollout_view(
-            work, logp, entropy, self.state.global_step, self.state.max_steps, self.accelerator.gather
+            work, logp, entropy, self.state.global_step, self.state.max_steps, self._killick_gather
         )
         shaped = self._killick_shaper.shape(view)
         if self._killick_form.host_kl:
@@ -144,6 +144,10 @@ class KillickTrainer(GRPOTrainer):
         if per_token is not None:
             self._killick_term = terms.reduce_term(self, work, per_token)
         self._killick_sink.add(self._killick_shaper.metrics(view, shaped), self.model.training)
+
+    def _killick_gather(self, values: Tensor) -> Tensor:
+        """One-dimensional values of all processes; lengths may differ, NaN fills up (and means masked anyway)."""
+        return self.accelerator.gather(self.accelerator.pad_across_processes(values, pad_index=float("nan")))
 
     # ---- state ----------------------------------------------------------------------------------------------------
 

@@ -93,9 +93,8 @@ class SurprisalGuide(ScheduledGuide):
         logp = view.logp if self.source == "current" else view.logp_ref
         if logp is None:
             raise ContractError('source = "reference" needs logp_ref, but the view has none. Use source = "current".')
-        # Masked positions may hold anything; 0 keeps them out of the way without touching the row's statistics.
-        surprisal = torch.where(view.mask, -logp.float(), 0.0)
-        w = torch.where(view.mask, NORMALISATIONS[self.normalisation](surprisal, view.mask), 0.0)
+        # What masked positions hold stays out of the row's statistics, and is dropped here.
+        w = torch.where(view.mask, NORMALISATIONS[self.normalisation](-logp.float(), view.mask), 0.0)
         q = 1.0 + self.at(view.step, view.num_steps, self.alpha_upper, self.alpha_lower) * w
         if self.needs_noise:
             sigma = self.at(view.step, view.num_steps, self.sigma_upper, self.sigma_lower)
