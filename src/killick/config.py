@@ -158,6 +158,15 @@ def _toml_value(text: str) -> Any:
         return text.strip()
 
 
+def to_toml(value: Any) -> str:
+    """A JSON-able value as inline TOML, so that it can travel through `--set`."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {to_toml(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(to_toml(entry) for entry in value) + "]"
+    return json.dumps(value)
+
+
 def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe:
     """Read a recipe, apply `--set` overrides, check every key.
 

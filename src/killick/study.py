@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from killick import provenance
-from killick.config import Recipe, find_recipe, load_recipe, read_toml
+from killick.config import Recipe, find_recipe, load_recipe, read_toml, to_toml
 from killick.errors import ConfigError, KillickError, RecordError
 from killick.registry import nearest
 
@@ -58,7 +58,7 @@ class Study:
         values = {**self.shared, **(arm.overrides if arm else {})}
         if seed is not None:
             values["run.seed"] = seed
-        return [f"{key}={json.dumps(value)}" for key, value in values.items()]
+        return [f"{key}={to_toml(value)}" for key, value in values.items()]
 
 
 def shipped_studies() -> dict[str, Path]:

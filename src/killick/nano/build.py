@@ -181,6 +181,8 @@ def build_nano(
         eos_token_id=tokenizer.eos_token_id,
     )
     model.save_pretrained(out_dir)
+    # safetensors writes for the owner alone; a wheel would carry that mode to every user of a shared install.
+    (out_dir / "model.safetensors").chmod(0o644)
     tokenizer.save_pretrained(out_dir)
     recipe = Recipe(
         seed=seed,

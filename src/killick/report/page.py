@@ -18,12 +18,13 @@ from killick.report.study import Study, load_study
 from killick.report.types import Cell, Figure, Panel, Table
 
 
-def write_report(study_dir: Path | Sequence[Path], out: Path | None = None) -> Path:
+def write_report(study_dir: Path | Sequence[Path], out: Path | None = None, *, study: Study | None = None) -> Path:
     """Write the report of a study, a single run, or evaluation folders.
 
     Args:
         study_dir: a study folder, a run folder, an evaluation folder, or a list of evaluation folders.
         out: the file to write; `report.html` in the (first) folder when None.
+        study: what `load_study` read from there, to save reading it again.
 
     Returns:
         The file written.
@@ -31,7 +32,7 @@ def write_report(study_dir: Path | Sequence[Path], out: Path | None = None) -> P
     Raises:
         RecordError: the folder is none of these, or a file in it is damaged.
     """
-    study = load_study(study_dir)
+    study = load_study(study_dir) if study is None else study
     first = Path(study_dir) if isinstance(study_dir, str | Path) else Path(study_dir[0])
     target = first / "report.html" if out is None else Path(out)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -12,23 +12,26 @@ from typing import Any, ClassVar
 
 from killick.errors import ConfigError, DataError
 from killick.registry import nearest
-from killick.tasks.jsonl import check_gold, check_limit
-from killick.tasks.types import Messages, Row
+from killick.tasks.jsonl import ask, check_gold, check_limit
+from killick.tasks.types import Row
 from killick.verifiers.number import NumberVerifier
 from killick.verifiers.types import Verifier
 
 _STRIDE = 10_000_000  # index line of one seed; training starts at its beginning, testing in its middle
 _TRIES = 50  # draws per row wanted before the settings are called too narrow
-_EXAMPLES = ("6 + 7", "13"), ("9 - 4", "5"), ("3 - 8", "-5"), ("8 + 0", "8")
 
 
 def _small_sums() -> dict[str, Any]:
-    return {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 2}
+    return {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 1}
 
 
 @dataclass(frozen=True)
 class Arithmetic:
     """Arithmetic problems of adjustable size.
+
+    The defaults (sums and differences of two one-digit numbers, 200 different problems) are for a model of 135 million
+    parameters, which solves a tenth of them at the first try and half of them in eight; larger models need more terms
+    and digits.
 
     Attributes:
         dataset: a reasoning-gym data set whose answers are plain numbers, e.g. "chain_sum", "basic_arithmetic",
@@ -39,17 +42,15 @@ class Arithmetic:
         seed: other seeds give other problems.
         wording: the user's turn; `{question}` is reasoning-gym's text, `{expression}` the bare expression.
         system: system message, or "" for none (a model's chat template may then add its own).
-        shots: worked examples shown before the question, 0 to 4; they need `{expression}` in the wording.
     """
 
     dataset: str = "chain_sum"
     settings: Mapping[str, Any] = field(default_factory=_small_sums)
-    train_num: int = 1024
-    test_num: int = 256
+    train_num: int = 128
+    test_num: int = 48
     seed: int = 0
-    wording: str = "{expression} ="
-    system: str = "You are a calculator. Reply with the number only."
-    shots: int = 2
+    wording: str = "What is {expression}?"
+    system: str = ""
 
     splits: ClassVar[tuple[str, ...]] = ("train", "test")
 
@@ -62,10 +63,6 @@ class Arithmetic:
             raise ConfigError(
                 f"The wording {self.wording!r} shows no problem: put {{question}} or {{expression}} in it."
             )
-        if not 0 <= self.shots <= len(_EXAMPLES):
-            raise ConfigError(f"shots = {self.shots} must be 0 to {len(_EXAMPLES)}.")
-        if self.shots and "{question}" in self.wording:
-            raise ConfigError("shots show bare expressions; use {expression} in the wording, or shots = 0.")
         if {"seed", "size"} & set(self.settings):
             raise ConfigError(
                 "seed and size are set by the task (seed, train_num, test_num); take them out of settings."
@@ -100,11 +97,7 @@ class Arithmetic:
     def _draw(self, split: str, num: int, taken: frozenset[str]) -> list[Row]:
         """The first `num` different problems of the split's index range that are not `taken`."""
         rows: list[Row] = []
-        # An example shown in the prompt must not be asked: its answer would be there to copy.
-        seen = {
-            *taken,
-            *(self.wording.replace("{expression}", expression) for expression, _ in _EXAMPLES[: self.shots]),
-        }
+        seen = set(taken)
         for tried, entry in enumerate(self._entries(split)):
             if len(rows) == num:
                 return rows
@@ -131,8 +124,7 @@ class Arithmetic:
             expression = entry["metadata"].get("expression")
             if expression is None:
                 raise ConfigError(
-                    f"reasoning-gym's {self.dataset} gives no bare expression. "
-                    "Use {question} in the wording and shots = 0."
+                    f"reasoning-gym's {self.dataset} gives no bare expression. Use {{question}} in the wording."
                 )
             text = text.replace("{expression}", str(expression))
         return text
@@ -142,21 +134,14 @@ class Arithmetic:
         meta = {key: metadata[key] for key in ("expression", "num_terms", "num_digits") if key in metadata}
         return Row(
             uid=uid,
-            prompt=self._prompt(question),
+            prompt=ask(question, "", self.system),
             answer=str(entry["answer"]),
             source=f"reasoning-gym {self.dataset}",
             meta={**meta, "question": question},
         )
 
-    def _prompt(self, question: str) -> Messages:
-        messages = [{"role": "system", "content": self.system}] if self.system else []
-        for expression, answer in _EXAMPLES[: self.shots]:
-            messages.append({"role": "user", "content": self.wording.replace("{expression}", expression)})
-            messages.append({"role": "assistant", "content": answer})
-        return [*messages, {"role": "user", "content": question}]
-
     def gold_completion(self, row: Row) -> str:
-        """The bare number, as the system message asks for."""
+        """The bare number."""
         return row.answer
 
     def mode(self, completion: str) -> str | None:

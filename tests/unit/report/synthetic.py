@@ -27,13 +27,14 @@ def write_evaluation(
     texts: tuple[str, ...] = ("3+7=10;10*2=20", "no idea"),
     modes: tuple[str, ...] = MODES,
     temperature: float = 1.0,
+    sampler_seed: int = 0,
     name: str = "model",
 ) -> EvaluationSpec:
     """Write spec.json, records.jsonl and summary.json. `sharpen` > 1 makes easy problems easier, hard ones harder."""
     rng = np.random.default_rng([seed, num_problems])
     rate_Q = np.random.default_rng(7).beta(0.4, 1.4, num_problems)  # the same problems for every model
     rate_Q = rate_Q**sharpen / (rate_Q**sharpen + 0.7 * (1 - rate_Q) ** sharpen)
-    sampling = SamplingSettings(num_samples=num_samples, max_tokens=48, seed=0, temperature=temperature)
+    sampling = SamplingSettings(num_samples=num_samples, max_tokens=48, seed=sampler_seed, temperature=temperature)
     model = ModelIdentity(name, f"{seed:016d}")
     spec = EvaluationSpec("countdown", {}, split, num_problems, f"digest-{split}", sampling, model)
     folder.mkdir(parents=True)
@@ -47,7 +48,11 @@ def write_evaluation(
             mode = str(rng.choice(modes, p=weight / weight.sum())) if right and modes else None
             text = texts[0 if right else -1] if n else texts[q % len(texts)]
             tokens = int(rng.integers(10, 40))
-            lines.append(Record(spec.hash(), f"{split}-{q:03d}", n, 0, text, right, reason, tokens, False, mode).line())
+            lines.append(
+                Record(
+                    spec.hash(), f"{split}-{q:03d}", n, sampler_seed, text, right, reason, tokens, False, mode
+                ).line()
+            )
     (folder / "records.jsonl").write_bytes(b"".join(lines))
     table = read_records(folder / "records.jsonl", num_samples)
     write_json(folder / "summary.json", summarise(table, np.random.default_rng(0)))

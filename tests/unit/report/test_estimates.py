@@ -111,6 +111,11 @@ def test_no_difference_without_a_common_seed_or_question(make):
     assert difference(a, _arm("b", make(2, num_problems=3), seeds=[0]), "mixed") is None
 
 
+def test_another_sampler_seed_is_the_same_question(make):
+    found = difference(_arm("a", make(1), seeds=[0]), _arm("b", make(2, sampler_seed=9), seeds=[0]), "mixed")
+    assert found is not None
+
+
 def test_mean_tokens(make):
     first, second = make(1), make(2)
     expected = (first.table.tokens_QN.mean() + second.table.tokens_QN.mean()) / 2

@@ -51,28 +51,19 @@ def test_neighbouring_seeds_are_not_one_shifted_sequence() -> None:
     assert len(first & second) <= 1
 
 
-def test_examples_shown_are_never_asked() -> None:
-    task = Arithmetic(settings={"min_terms": 2, "max_terms": 2, "max_digits": 1}, train_num=100, test_num=90, shots=2)
-    shown = {turn["content"] for turn in task.rows("test", 1)[0].prompt[:-1]}
-    assert "6 + 7 =" in shown
-    assert not shown & {question(row) for split in task.splits for row in task.rows(split)}
-
-
 def test_too_narrow_settings_are_an_error_not_an_endless_loop() -> None:
     settings = {"min_terms": 2, "max_terms": 2, "max_digits": 1}
-    with pytest.raises(
-        DataError, match=r"only 19\d different problems|only 20\d different problems|only 1\d\d different"
-    ):
+    with pytest.raises(DataError, match=r"only 1\d\d different"):
         Arithmetic(settings=settings, train_num=300, test_num=10).rows("train")
 
 
 def test_a_data_set_with_words_as_answers_is_refused() -> None:
     with pytest.raises(DataError, match="plain number"):
-        Arithmetic(dataset="calendar_arithmetic", settings={}, wording="{question}", shots=0).rows("test", 20)
+        Arithmetic(dataset="calendar_arithmetic", settings={}, wording="{question}").rows("test", 20)
 
 
 def test_other_data_sets_work_with_their_own_question() -> None:
-    row = Arithmetic(dataset="gcd", settings={}, wording="{question}", shots=0).rows("test", 1)[0]
+    row = Arithmetic(dataset="gcd", settings={}, wording="{question}").rows("test", 1)[0]
     assert "Greatest Common Divisor" in question(row)
     assert re.fullmatch(r"[0-9]+", row.answer)
 
@@ -97,8 +88,6 @@ def test_wrong_settings_name_the_way_out(settings: dict, message: str) -> None:
         {"train_num": 0},
         {"test_num": 10_000_000},
         {"wording": "Compute."},
-        {"shots": 9},
-        {"wording": "{question}", "shots": 1},
         {"settings": {"seed": 3}},
     ],
 )
