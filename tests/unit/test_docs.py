@@ -200,6 +200,9 @@ def test_shown_command_lines_exist():
         assert name is not None, f"no such command: killick {line}"
         options = {word.split("=")[0] for word in words if word.startswith("--")} - {"--help"}
         assert options <= known[name], f"no such option: killick {line}"
+        shipped = {"train": config.shipped_recipes(), "study": study.shipped_studies()}.get(name)
+        if shipped is not None and not words[1].endswith(".toml"):
+            assert words[1] in shipped, f"nothing of that name ships: killick {line}"
 
 
 # ---- links and paths ------------------------------------------------------------------------------------------------

@@ -76,26 +76,25 @@ class Split:
         buckets: owners of its problems; empty for problems outside the pretraining distribution.
         size: number of problems.
         seed: of the generator.
-        min_solutions: fewest distinct solutions a problem may have.
-        max_solutions: most distinct solutions, or None for no bound.
+        strata: bounds on the number of distinct solutions (fewest, most or None); equal shares of the split.
         targets: first and last allowed target.
     """
 
     buckets: range
     size: int
     seed: int
-    min_solutions: int = 1
-    max_solutions: int | None = None
+    strata: tuple[tuple[int, int | None], ...]
     targets: tuple[int, int] = (MIN_TARGET, MAX_TARGET)
 
 
+_EASY, _HARD, _ANY = (10, None), (1, 2), (1, None)
 SPLITS: dict[str, Split] = {
-    "train": Split(range(0, 8), size=2000, seed=100),
-    "validation": Split(range(8, 9), size=250, seed=101),
-    "easy": Split(range(9, 11), size=200, seed=102, min_solutions=10),
-    "mixed": Split(range(11, 12), size=250, seed=103),
-    "hard": Split(range(12, 14), size=200, seed=104, max_solutions=2),
-    "ood": Split(range(0), size=200, seed=105, targets=(100, 150)),
+    "train": Split(range(0, 8), size=2000, seed=100, strata=(_EASY, _HARD)),
+    "validation": Split(range(8, 9), size=250, seed=101, strata=(_EASY, _HARD)),
+    "easy": Split(range(9, 11), size=200, seed=102, strata=(_EASY,)),
+    "mixed": Split(range(11, 12), size=250, seed=103, strata=(_EASY, _HARD)),
+    "hard": Split(range(12, 14), size=200, seed=104, strata=(_HARD,)),
+    "ood": Split(range(0), size=200, seed=105, strata=(_ANY,), targets=(100, 150)),
 }
 _OWNED = frozenset(bucket for split in SPLITS.values() for bucket in split.buckets)
 
@@ -206,15 +205,19 @@ def problems(split: str) -> tuple[Problem, ...]:
     spec = SPLITS[split]
     rng = random.Random(spec.seed)
     chosen: dict[tuple[tuple[int, ...], int], Problem] = {}
-    while len(chosen) < spec.size:
+    room = [spec.size // len(spec.strata)] * len(spec.strata)
+    while any(room):
         problem = walk(rng).problem
         if not spec.targets[0] <= problem.target <= spec.targets[1] or problem.key in chosen:
             continue
         if spec.buckets and bucket_of(problem) not in spec.buckets:
             continue
         count = len(solutions(problem.key))
-        if count >= spec.min_solutions and (spec.max_solutions is None or count <= spec.max_solutions):
-            chosen[problem.key] = problem
+        for index, (fewest, most) in enumerate(spec.strata):
+            if room[index] and fewest <= count and (most is None or count <= most):
+                room[index] -= 1
+                chosen[problem.key] = problem
+                break
     drawn = list(chosen.values())
     # Likelier problems are drawn earlier; shuffled, the first rows of a split are like the rest.
     for i in range(len(drawn) - 1, 0, -1):
