@@ -128,7 +128,7 @@ def test_no_problems_and_bad_level_are_refused():
     with pytest.raises(ConfigError, match="no problems"):
         bootstrap(np.zeros((0, 1)), np.random.default_rng(0))
     with pytest.raises(ConfigError, match="level"):
-        bootstrap(np.zeros((3, 1)), np.random.default_rng(0), level=95)
+        bootstrap(np.zeros((3, 1)), np.random.default_rng(0), level=95.0)
 
 
 def binomial_coverage(num_repeats):
@@ -179,14 +179,14 @@ def test_interval_across_seeds_covers_at_about_its_level(num_seeds, sd_seed, low
 def test_across_seeds_spread_is_the_sum_of_both_variances():
     """Without interaction, Var = s_seed^2 / S + s_problem^2 / Q; s_seed^2 with divisor S - 1 thanks to the stretch.
 
-    Seeds hold 95% of the variance here, so leaving the stretch out would be 8% too narrow.
+    Seeds hold most of the variance here, so leaving the stretch of sqrt(8/7) out would be about 6% too narrow.
     """
-    table = seed_table(np.random.default_rng(0), 6, 0.1, num_problems=400, sd_both=0.0)
-    seed_part = table.mean(axis=1).var(ddof=1) / 6
+    table = seed_table(np.random.default_rng(1), 8, 0.1, num_problems=400, sd_both=0.0)
+    seed_part = table.mean(axis=1).var(ddof=1) / 8
     problem_part = table.mean(axis=0).var() / 400
-    assert problem_part < 0.1 * seed_part
+    assert problem_part < 0.2 * seed_part
     interval = across_seeds(table, np.random.default_rng(1), 20_000, level=0.6827)
-    assert (interval.high - interval.low) / 2 == pytest.approx(math.sqrt(seed_part + problem_part), rel=0.035)
+    assert (interval.high - interval.low) / 2 == pytest.approx(math.sqrt(seed_part + problem_part), rel=0.03)
     assert interval.mean == pytest.approx(table.mean())
 
 

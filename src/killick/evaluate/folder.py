@@ -23,7 +23,7 @@ class Evaluation:
         folder: where it lies.
         spec: what was asked.
         table: all records as arrays.
-        wall_s: seconds spent sampling and verifying, over all sessions.
+        wall_s: seconds spent sampling and verifying, over all starts.
         versions: of killick, torch and transformers.
     """
 

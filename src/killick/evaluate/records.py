@@ -75,11 +75,11 @@ class RecordTable:
 
     run: str
     uids: tuple[str, ...]
-    correct_QN: Bool[np.ndarray, "Q N"]  # noqa: N815
-    tokens_QN: Int[np.ndarray, "Q N"]  # noqa: N815
-    truncated_QN: Bool[np.ndarray, "Q N"]  # noqa: N815
-    reason_QN: Int[np.ndarray, "Q N"]  # noqa: N815
-    mode_QN: Int[np.ndarray, "Q N"]  # noqa: N815
+    correct_QN: Bool[np.ndarray, "Q N"]
+    tokens_QN: Int[np.ndarray, "Q N"]
+    truncated_QN: Bool[np.ndarray, "Q N"]
+    reason_QN: Int[np.ndarray, "Q N"]
+    mode_QN: Int[np.ndarray, "Q N"]
     modes: tuple[str, ...]
 
     @property

@@ -161,7 +161,7 @@ def _clock(folder: EvaluationFolder, spec: EvaluationSpec, spent_s: float) -> It
 
 @contextmanager
 def _meter(total: int, done: int, visible: bool) -> Iterator[Any]:
-    """A progress bar: samples, share right so far in this session, samples per second, time left."""
+    """A progress bar: samples, share right since the start, samples per second, time left."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch import Tensor
 from torch.nn import functional
@@ -12,7 +13,7 @@ from torch.nn import functional
 from killick.errors import ConfigError
 from killick.nano.card import Recipe, card
 from killick.nano.corpus import Corpus, build_corpus
-from killick.nano.score import MAX_COMPLETION_TOKENS, Scores, score
+from killick.nano.score import MAX_COMPLETION_TOKENS, Scores, score_base
 from killick.nano.tokenizer import build_tokenizer
 
 WARMUP_STEPS = 50
@@ -93,6 +94,7 @@ def _bar(progress: bool) -> Progress:
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
+        console=Console(stderr=True),
         disable=not progress,
     )
 
@@ -142,6 +144,7 @@ def build_nano(
     steps: int = 2000,
     batch_size: int = 256,
     learning_rate: float = 2e-3,
+    score: bool = True,
     num_score_samples: int = 256,
     progress: bool = True,
 ) -> Scores | None:
@@ -153,21 +156,25 @@ def build_nano(
         steps: optimiser steps: the knob for a weaker or stronger base.
         batch_size: examples a step.
         learning_rate: peak.
-        num_score_samples: samples a problem for the scores; 0 leaves the scores out.
+        score: measure pass@k and plans for the model card, a few minutes.
+        num_score_samples: samples a problem for that.
         progress: show a bar.
 
     Raises:
-        ConfigError: `out_dir` is not empty, or a count is out of range.
+        ConfigError: `out_dir` is not an empty folder, or a count is out of range.
+
+    Returns:
+        The scores, or None without scoring.
     """
     if out_dir.exists() and (not out_dir.is_dir() or any(out_dir.iterdir())):
         raise ConfigError(f"{out_dir} exists and is not an empty folder. Name a new folder for the nano base.")
-    if num_score_samples < 0:
-        raise ConfigError(f"num_score_samples must be 0 (no scores) or more, found {num_score_samples}.")
+    if num_score_samples < 1:
+        raise ConfigError(f"num_score_samples must be at least 1, found {num_score_samples}. Use score=False for none.")
     import transformers
 
     model, losses = pretrain(seed, steps, batch_size=batch_size, learning_rate=learning_rate, progress=progress)
     tokenizer = build_tokenizer()
-    scores = score(model, tokenizer, seed=seed, num_samples=num_score_samples) if num_score_samples else None
+    scores = score_base(model, tokenizer, seed=seed, num_samples=num_score_samples) if score else None
     out_dir.mkdir(parents=True, exist_ok=True)
     # Neutral sampling: whoever samples from the base sees its own distribution.
     model.generation_config = transformers.GenerationConfig(

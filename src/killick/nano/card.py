@@ -46,7 +46,7 @@ work within minutes on a CPU, and is of no other use.
 
 | user turn | answer |
 |---|---|
-| `3,5,7,2>24:` | a solution, `7-3=4;5*4=20;20+2=22` in form |
+| `3,5,7,2>22:` | a solution, `7-3=4;5*4=20;20+2=22` in form |
 | `?` + problem + solution | its plan: operators and the values between, `-4*20+` |
 | `!` + problem + plan | a solution along that plan |
 

@@ -43,7 +43,7 @@ class Scores:
         return asdict(self)
 
 
-def score(
+def score_base(
     model: Any,
     tokenizer: Any,
     *,

@@ -4,9 +4,9 @@ Three kinds of user turns, told apart by the first character of their content, s
 
 | content | asks for |
 |---|---|
-| `3,5,7,2>24:` | a solution |
-| `?3,5,7,2>24:7-3=4;5*4=20;...` | the plan of that solution |
-| `!3,5,7,2>24:-4*20+` | a solution that follows the plan |
+| `3,5,7,2>22:` | a solution |
+| `?3,5,7,2>22:7-3=4;5*4=20;...` | the plan of that solution |
+| `!3,5,7,2>22:-4*20+` | a solution that follows the plan |
 
 The template replaces the marker by a token of its own, and every answer starts after `<answer>` and ends in `<eos>`.
 """

@@ -12,9 +12,9 @@ and the order of two independent steps does not make a second solution; `(a+b)+c
 owns buckets of its own and pretraining owns the rest: two splits, or a split and the pretraining text, never share
 a problem, however many problems are drawn.
 
-**Distribution.** Problems are drawn by a random walk (`walk`), so a problem is as likely as its solutions together;
-splits are drawn without repetition. `train`, `validation` and `mixed` take the same number of problems from each
-bucket they own, so they have the same distribution.
+**Distribution.** Problems are drawn by a random walk (`walk`), so a problem is as likely as its solutions together,
+without repetition, into equal strata by the number of distinct solutions. `train`, `validation` and `mixed` are half
+easy, half hard problems, and take the same number from each bucket they own, so they have the same distribution.
 """
 
 import random
@@ -26,10 +26,13 @@ from typing import NamedTuple
 
 from killick.errors import ConfigError
 
+NUM_NUMBERS = 4
 MIN_NUMBER, MAX_NUMBER = 1, 12
 MIN_TARGET, MAX_TARGET = 10, 99
 MAX_VALUE = 200
 NUM_BUCKETS = 32
+# The hungriest split needs an eighth of this; more means that a split asks for problems that do not exist.
+MAX_DRAWS = 1_000_000
 
 
 class Step(NamedTuple):
@@ -77,24 +80,25 @@ class Split:
         size: number of problems.
         seed: of the generator.
         strata: bounds on the number of distinct solutions (fewest, most or None); equal shares of the split.
-        targets: first and last allowed target.
+        max_number: largest number; above `MAX_NUMBER` every problem holds at least one number pretraining never shows.
     """
 
     buckets: range
     size: int
     seed: int
     strata: tuple[tuple[int, int | None], ...]
-    targets: tuple[int, int] = (MIN_TARGET, MAX_TARGET)
+    max_number: int = MAX_NUMBER
 
 
-_EASY, _HARD, _ANY = (10, None), (1, 2), (1, None)
+# 12 is the largest bound every split can fill: only 68 problems of the bucket of `mixed` have 20 solutions or more.
+_EASY, _HARD, _ANY = (12, None), (1, 1), (1, None)
 SPLITS: dict[str, Split] = {
     "train": Split(range(0, 8), size=2000, seed=100, strata=(_EASY, _HARD)),
     "validation": Split(range(8, 9), size=250, seed=101, strata=(_EASY, _HARD)),
     "easy": Split(range(9, 11), size=200, seed=102, strata=(_EASY,)),
     "mixed": Split(range(11, 12), size=250, seed=103, strata=(_EASY, _HARD)),
     "hard": Split(range(12, 14), size=200, seed=104, strata=(_HARD,)),
-    "ood": Split(range(0), size=200, seed=105, strata=(_ANY,), targets=(100, 150)),
+    "ood": Split(range(0), size=200, seed=105, strata=(_ANY,), max_number=15),
 }
 _OWNED = frozenset(bucket for split in SPLITS.values() for bucket in split.buckets)
 
@@ -169,9 +173,9 @@ def _below(rng: random.Random, n: int) -> int:
     return int(rng.random() * n)
 
 
-def walk(rng: random.Random, num_numbers: int = 4) -> Solved:
-    """Random numbers combined by random legal steps until one value is left, which becomes the target."""
-    numbers = tuple(MIN_NUMBER + _below(rng, MAX_NUMBER - MIN_NUMBER + 1) for _ in range(num_numbers))
+def walk(rng: random.Random, max_number: int = MAX_NUMBER) -> Solved:
+    """Four random numbers combined by random legal steps until one value is left, which becomes the target."""
+    numbers = tuple(MIN_NUMBER + _below(rng, max_number - MIN_NUMBER + 1) for _ in range(NUM_NUMBERS))
     values = list(numbers)
     chain = []
     while len(values) > 1:
@@ -205,10 +209,15 @@ def problems(split: str) -> tuple[Problem, ...]:
     spec = SPLITS[split]
     rng = random.Random(spec.seed)
     chosen: dict[tuple[tuple[int, ...], int], Problem] = {}
-    room = [spec.size // len(spec.strata)] * len(spec.strata)
+    room = [spec.size // len(spec.strata)] * len(spec.strata)  # problems still missing in each stratum
+    draws = 0
     while any(room):
-        problem = walk(rng).problem
-        if not spec.targets[0] <= problem.target <= spec.targets[1] or problem.key in chosen:
+        draws += 1
+        assert draws <= MAX_DRAWS, f"split {split!r} asks for more problems than its buckets hold: {room} are missing"
+        problem = walk(rng, spec.max_number).problem
+        if not MIN_TARGET <= problem.target <= MAX_TARGET or problem.key in chosen:
+            continue
+        if spec.max_number > MAX_NUMBER >= max(problem.numbers):
             continue
         if spec.buckets and bucket_of(problem) not in spec.buckets:
             continue

@@ -13,7 +13,7 @@ from killick.verifiers.countdown import CountdownVerifier, parse_steps
 
 
 def solve_content(answer: str) -> str:
-    """The user turn asking for a solution: `3,5,7,2>24` -> `3,5,7,2>24:`."""
+    """The user turn asking for a solution: `3,5,7,2>22` -> `3,5,7,2>22:`."""
     return f"{answer}:"
 
 
@@ -32,12 +32,12 @@ def plan_of(solution: str) -> str:
 
 
 def plan_content(problem: str, solution: str) -> str:
-    """The user turn asking for the plan of a solution; `problem` is the solve turn, e.g. `3,5,7,2>24:`."""
+    """The user turn asking for the plan of a solution; `problem` is the solve turn, e.g. `3,5,7,2>22:`."""
     return f"{PLAN_MARK}{problem}{solution}"
 
 
 def guided_content(problem: str, plan: str) -> str:
-    """The user turn asking for a solution along a plan; `problem` is the solve turn, e.g. `3,5,7,2>24:`."""
+    """The user turn asking for a solution along a plan; `problem` is the solve turn, e.g. `3,5,7,2>22:`."""
     return f"{GUIDED_MARK}{problem}{plan}"
 
 
@@ -64,8 +64,8 @@ def uses_division(completion: str) -> bool:
 class Countdown:
     """Problems of `killick.nano.world`; no settings, the world is fixed so that results stay comparable.
 
-    Splits: `train` for reinforcement learning; `validation` and `mixed`, drawn like it; `easy` and `hard` by the
-    number of distinct solutions (at least 10; at most 2); `ood` with targets above those of pretraining.
+    Splits: `easy` has at least 12 distinct solutions a problem, `hard` exactly one; `mixed` for tests, `validation`
+    and `train` are half of each kind, drawn alike; `ood` shows numbers above those of pretraining.
     """
 
     splits = tuple(world.SPLITS)

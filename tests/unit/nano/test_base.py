@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from killick.nano import base_path
 from killick.nano.build import new_model
-from killick.nano.score import score
+from killick.nano.score import score_base
 from killick.nano.tokenizer import build_tokenizer
 
 
@@ -35,7 +35,7 @@ def test_scores_are_near_the_card() -> None:
     card = (base_path() / "README.md").read_text(encoding="utf-8")
     claimed = float(re.search(r"\| mixed \| \d+ \| ([\d.]+)", card)[1])
     model, tokenizer = AutoModelForCausalLM.from_pretrained(base_path()), AutoTokenizer.from_pretrained(base_path())
-    found = score(model.eval(), tokenizer, num_samples=8, limit=40, splits=("mixed",))
+    found = score_base(model.eval(), tokenizer, num_samples=8, limit=40, splits=("mixed",))
     # Problems differ a lot: standard deviation of a problem's success about 0.2, so 0.03 over 40 problems.
     assert abs(found.unguided_frac - claimed) < 0.12
     assert found.plan_right_frac > 0.8

@@ -56,7 +56,7 @@ def test_learning_rate_warms_up_and_falls_to_zero() -> None:
 
 def test_build_writes_an_ordinary_folder(tmp_path: Path) -> None:
     out = tmp_path / "base"
-    assert build_nano(out, steps=1, batch_size=8, num_score_samples=0, progress=False) is None
+    assert build_nano(out, steps=1, batch_size=8, score=False, progress=False) is None
     assert {path.name for path in out.iterdir()} == {
         "README.md", "chat_template.jinja", "config.json", "generation_config.json", "model.safetensors",
         "tokenizer.json", "tokenizer_config.json",
@@ -68,10 +68,10 @@ def test_build_writes_an_ordinary_folder(tmp_path: Path) -> None:
     settings = model.generation_config
     assert (settings.do_sample, settings.temperature, settings.top_k, settings.top_p) == (True, 1.0, 0, 1.0)
     with pytest.raises(ConfigError, match="not an empty folder"):
-        build_nano(out, steps=1, num_score_samples=0, progress=False)
+        build_nano(out, steps=1, score=False, progress=False)
 
 
-@pytest.mark.parametrize("setting", [{"steps": 0}, {"batch_size": 0}, {"num_score_samples": -1}])
+@pytest.mark.parametrize("setting", [{"steps": 0}, {"batch_size": 0}, {"num_score_samples": 0}])
 def test_counts_out_of_range_are_refused(tmp_path: Path, setting: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match=next(iter(setting))):
-        build_nano(tmp_path / "base", **{"steps": 1, "num_score_samples": 0, "progress": False, **setting})
+        build_nano(tmp_path / "base", **{"steps": 1, "score": False, "progress": False, **setting})

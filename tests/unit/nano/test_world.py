@@ -93,26 +93,44 @@ def test_splits_are_ordered_by_difficulty() -> None:
         split: [len(world.solutions(problem.key)) for problem in world.problems(split)]
         for split in ("easy", "mixed", "hard", "validation", "train")
     }
-    assert min(counts["easy"]) >= 10
-    assert max(counts["hard"]) <= 2
-    assert min(counts["hard"]) >= 1
-    median = {split: statistics.median(values) for split, values in counts.items()}
-    assert median["easy"] > median["mixed"] > median["hard"]
-    assert abs(median["mixed"] - median["train"]) <= 2  # drawn alike
-    assert abs(median["validation"] - median["train"]) <= 2
+    assert min(counts["easy"]) == 12
+    assert set(counts["hard"]) == {1}
+    for split in ("train", "validation", "mixed"):
+        hard = [count for count in counts[split] if count == 1]
+        easy = [count for count in counts[split] if count >= 12]
+        assert len(hard) == len(easy) == len(counts[split]) / 2
+        assert 14 <= statistics.median(easy) <= 20  # drawn alike
+    # Any head of a split is a fair sample of it: 64 rows, half easy, standard deviation sqrt(64) / 2 = 4.
+    for split in ("train", "validation", "mixed"):
+        assert abs(sum(count == 1 for count in counts[split][:64]) - 32) <= 12
+
+
+def test_a_split_that_cannot_be_filled_is_an_error_not_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    # No problem has 1000 solutions.
+    monkeypatch.setitem(world.SPLITS, "empty", world.Split(range(0, 1), size=1, seed=0, strata=((1000, None),)))
+    monkeypatch.setattr(world, "MAX_DRAWS", 2000)
+    with pytest.raises(AssertionError, match="more problems than its buckets hold"):
+        world.problems("empty")
 
 
 def test_values_stay_inside_the_world() -> None:
-    for split, (low, high) in {"train": (10, 99), "hard": (10, 99), "ood": (100, 150)}.items():
+    for split, spec in world.SPLITS.items():
         for problem in world.problems(split):
             assert len(problem.numbers) == 4
-            assert all(1 <= number <= 12 for number in problem.numbers)
-            assert low <= problem.target <= high
+            assert min(problem.numbers) >= 1
+            assert max(problem.numbers) <= spec.max_number
+            assert 10 <= problem.target <= 99
+            assert (max(problem.numbers) > 12) == (split == "ood")
 
 
 def test_first_problems_are_pinned() -> None:
     # Recorded results name problems by index: a change of the generator must be seen.
-    assert [problem.text for problem in world.problems("mixed")[:3]] == ["1,6,1,12>84", "2,6,10,7>29", "10,8,12,1>10"]
+    pinned = {
+        "train": ["10,4,11,7>43", "10,8,5,9>70", "6,3,8,11>10"],
+        "mixed": ["7,6,1,10>39", "6,1,7,8>50", "4,3,6,10>16"],
+        "hard": ["9,8,11,9>25", "8,5,5,6>74", "10,9,7,3>43"],
+    }
+    assert {split: [problem.text for problem in world.problems(split)[:3]] for split in pinned} == pinned
 
 
 def test_bucket_ignores_the_order_of_numbers() -> None:

@@ -43,7 +43,7 @@ def test_rows_are_stable_under_limit_and_repetition() -> None:
 
 def test_references_are_spread_over_the_solutions() -> None:
     # A fixed choice such as the first solution would give one index only.
-    rows = [row for row in Countdown().rows("easy") if row.meta["num_solutions"] >= 10]
+    rows = Countdown().rows("easy")
     places = []
     for row in rows:
         ways = [world.write(way) for way in world.solutions((tuple(sorted(row.meta["numbers"])), row.meta["target"]))]
