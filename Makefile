@@ -40,7 +40,7 @@ bench: setup ## speed and memory as ratios, JSON and table
 	$(BIN)/python tools/bench.py --out runs/bench.json
 
 docs: setup ## build the documentation; fails on an undocumented public name
-	$(BIN)/mkdocs build --strict --quiet --site-dir site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 
 wheel: setup ## build the wheel and run the quickstart's first steps from it in a clean environment
 	sh tools/check_wheel.sh $(VENV)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # What two evaluations may differ in: the model is what is compared, and another sampler seed draws from the same
 # distribution (equal seeds only make the difference less noisy).
-_MAY_DIFFER = ("model.fingerprint", "sampling.seed")
+MAY_DIFFER = frozenset({"model.fingerprint", "sampling.seed"})
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _cell(interval: Interval, form: str) -> Any:
 
 
 def _common_settings(one: Evaluation) -> dict[str, Any]:
-    return {key: value for key, value in one.spec.defining().items() if key not in _MAY_DIFFER}
+    return {key: value for key, value in one.spec.defining().items() if key not in MAY_DIFFER}
 
 
 def _refuse_different(first: Evaluation, other: Evaluation) -> None:

@@ -3,7 +3,7 @@
 With u = π_ref(y)/π(y) and the score s = ∇log π(y), at one state and y ~ π:
 
     estimator        value        gradient in expectation, used as a loss
-    k1 = −log u      unbiased     0: no regularisation (baselines R1)
+    k1 = −log u      unbiased     0: no regularisation (R1 in docs/methods.md)
     k2 = ½(log u)²   biased       reverse KL (R2)
     k3 = u−1−log u   unbiased     forward KL (R3)
     k3_ratio = ρ·k3  unbiased     reverse KL, also when y was sampled by π_old (R6)

@@ -61,7 +61,7 @@ KL_FORMS = {
     "forward_exact": KLForm("the exact forward KL at visited states in the loss", takes_guide=False),
     "none": KLForm("no anchor", needs_reference=False, takes_guide=False),
 }
-"""Identities behind these lines: baselines R1–R8, checked by enumeration in the tests."""
+"""Identities behind these lines: R1–R8 of docs/methods.md, checked by enumeration in the tests."""
 
 
 def check_combination(kl_form: str, guide: Guide | str | None, beta: float) -> KLForm:

@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from killick.evaluate.compare import MAY_DIFFER
 from killick.evaluate.estimators import pass_at_ks
 from killick.evaluate.folder import Evaluation as Loaded
 from killick.evaluate.folder import EvaluationFolder, load
 from killick.evaluate.records import Record, RecordTable, iter_records
-
-# What evaluations of one question may differ in: the model is what is compared, and another sampler seed draws from
-# the same distribution.
-MAY_DIFFER = frozenset({"model.fingerprint", "sampling.seed"})
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 r"""Mathematical answers in LaTeX, compared by math-verify with the gold wrapped.
 
 A bare gold such as `2\sqrt{5}` is read by math-verify as 2, which rejects the right answer and accepts a wrong "2"; it
-is therefore never passed bare (baselines 0.4: 108 of the 500 MATH-500 golds are unreachable otherwise).
+is therefore never passed bare (108 of the 500 MATH-500 golds are unreachable otherwise).
 
 The last `\boxed{…}` of a completion is its answer; boxes joined by commas or "and" form one list; an empty or unclosed
 last box is `no_answer`. Before math-verify is asked, equal text and exact rational arithmetic decide the plain cases,
