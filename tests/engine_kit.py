@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 from datasets import Dataset
-from killick.tasks.countdown import Countdown
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from killick.engines.trl.reward import VerifierReward
 from killick.nano import base_path
+from killick.tasks.countdown import Countdown
 
 SMALL: dict[str, Any] = {
     "max_steps": 20,

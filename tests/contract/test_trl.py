@@ -109,3 +109,23 @@ def test_group_rewards_arrive_in_group_order(tmp_path):
     assert len(set(seen[:4])) == 1
     assert len(set(seen[4:])) == 1
     assert seen[0] != seen[4]
+
+
+def test_every_setting_of_the_host_passes_through(tmp_path):
+    """KillickConfig adds four fields and fills one; vLLM and all other settings of TRL arrive as given."""
+    from dataclasses import fields
+
+    from trl import GRPOConfig
+
+    given = {
+        "output_dir": str(tmp_path), "bf16": False, "beta": 0.1, "vllm_mode": "server", "vllm_server_port": 8123,
+        "vllm_gpu_memory_utilization": 0.55, "vllm_importance_sampling_mode": "token_truncate", "top_p": 0.9,
+        "top_entropy_quantile": 0.5, "entropy_coef": 0.01, "delta": 4.0, "epsilon_high": 0.28, "report_to": "none",
+    }  # fmt: skip
+    host, ours = GRPOConfig(**given), KillickConfig(kl_form="k3_ratio", **given)
+    names = {f.name for f in fields(GRPOConfig)}
+    assert {f.name for f in fields(KillickConfig)} - names == {"kl_form", "guide", "guide_settings", "correctness_reward"}
+    differing = {n for n in names if str(getattr(host, n)) != str(getattr(ours, n))}
+    assert differing <= {"logging_dir", "run_name"}
+    assert ours.use_bias_correction_kl is True
+    assert KillickConfig(kl_form="k3_loss", **given).use_bias_correction_kl is False

@@ -1,4 +1,4 @@
-"""The ways people run GRPO also work with a guide: LoRA, bf16, accumulation, every loss type, evaluation, several forms."""
+"""The ways people run GRPO also work with a guide: LoRA, bf16, accumulation, every loss type, evaluation."""
 
 import pytest
 import torch
@@ -37,7 +37,14 @@ def test_lora_reference_is_the_adapter_switched_off(tmp_path, kl_form):
 def test_forms_run_with_finite_numbers(tmp_path, kl_form, extra):
     out = run(
         make_trainer(
-            KillickTrainer, KillickConfig, tmp_path, beta=0.1, kl_form=kl_form, max_steps=3, **guide_for(kl_form), **extra
+            KillickTrainer,
+            KillickConfig,
+            tmp_path,
+            beta=0.1,
+            kl_form=kl_form,
+            max_steps=3,
+            **guide_for(kl_form),
+            **extra,
         )
     )
     assert all(torch.isfinite(p).all() for p in out.parameters.values())

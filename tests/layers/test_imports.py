@@ -1,4 +1,4 @@
-"""Imports point one way. Each layer is imported alone in a fresh process and looked through for names it must not know."""
+"""Imports point one way: each layer alone, in a fresh process, looked through for names it must not know."""
 
 import subprocess
 import sys
@@ -20,7 +20,14 @@ FORBIDDEN = {
     "killick.tasks.countdown": ["torch", "trl", "transformers", "killick.engines"],
     "killick.evaluate.estimators": ["torch", "trl", "transformers", "killick.engines"],
     "killick.evaluate.compare": ["torch", "trl", "transformers", "killick.engines"],
-    "killick.report.page": ["torch", "trl", "transformers", "killick.engines", "killick.cli", "killick.evaluate.sample"],
+    "killick.report.page": [
+        "torch",
+        "trl",
+        "transformers",
+        "killick.engines",
+        "killick.cli",
+        "killick.evaluate.sample",
+    ],
     "killick.cli": ["torch", "trl", "transformers", "plotly", "math_verify"],
     "killick.engines.trl.trainer": ["killick.cli", "killick.report", "killick.evaluate"],
 }

@@ -54,7 +54,9 @@ def whole(tmp_path_factory):
 def assert_equals(whole, folder):
     a, b = (load_file(f / "model" / "model.safetensors") for f in (whole, folder))
     assert all((a[k] == b[k]).all() for k in a)
-    losses = [[json.loads(x)["loss"] for x in (f / "train_log.jsonl").read_text().splitlines()] for f in (whole, folder)]
+    losses = [
+        [json.loads(x)["loss"] for x in (f / "train_log.jsonl").read_text().splitlines()] for f in (whole, folder)
+    ]
     assert losses[0] == losses[1]
     records = [sorted((f / "eval/mixed/records.jsonl").read_text().splitlines()) for f in (whole, folder)]
     texts = [[(r["uid"], r["sample"], r["text"]) for r in map(json.loads, part)] for part in records]

@@ -76,5 +76,5 @@ def test_unknown_recipe_offers_the_nearest():
 def test_broken_toml(tmp_path):
     path = tmp_path / "r.toml"
     path.write_text("[run\n")
-    with pytest.raises(ConfigError, match="not valid TOML.*line 1"):
+    with pytest.raises(ConfigError, match=r"not valid TOML.*line 1"):
         load_recipe(str(path))

@@ -38,7 +38,10 @@ def test_every_command_is_listed_here():
         (["train", "nano", "--set", "method.anchor.name=brunch"], "Did you mean 'branch'"),
         (["train", "nano", "--set", "method.anchor.gama=2"], "Did you mean 'gamma'"),
         (["train", "nano", "--set", "trl.max_stepps=2"], "Did you mean 'max_steps'"),
-        (["train", "nano", "--set", "trl.loss_type=vespo", "--set", "method.anchor.kl_form=k1_reward_to_go"], "per row"),
+        (
+            ["train", "nano", "--set", "trl.loss_type=vespo", "--set", "method.anchor.kl_form=k1_reward_to_go"],
+            "per row",
+        ),
         (["train", "nano", "--set", "trl.use_bias_correction_kl=true"], "needs use_bias_correction_kl=False"),
         (["train", "nano", "--set", "trl.seed=3"], "set by another section"),
         (["train", "nano", "--set", "trl.num_generations=1"], "rejected by TRL"),

@@ -57,7 +57,10 @@ def reduce_term(trainer: "KillickTrainer", batch: dict[str, Any], per_token: Ten
     accumulation = trainer.current_gradient_accumulation_steps
     if trainer.model.training:
         num_items = window_tokens(
-            batch[names.NUM_ITEMS].float(), trainer.accelerator.num_processes, accumulation, trainer.args.steps_per_generation
+            batch[names.NUM_ITEMS].float(),
+            trainer.accelerator.num_processes,
+            accumulation,
+            trainer.args.steps_per_generation,
         )
     else:  # in evaluation the batch is neither split nor accumulated
         accumulation = 1
