@@ -26,18 +26,24 @@ from killick.registry import nearest
 
 _KEYS = {"study", "set", "arm"}
 _STUDY_KEYS = {"title", "recipe", "seeds", "jobs", "baseline"}
-_ARM_KEYS = {"name", "label", "set", "sweep"}
+_ARM_KEYS = {"name", "label", "against", "set", "sweep"}
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One setting of the study; `sweep` holds the values that tell it from others of the same `method`."""
+    """One setting of the study.
+
+    Attributes:
+        sweep: the values that tell it from others of the same `method`.
+        against: the arm it differs from in one thing only (at the same sweep values), or None.
+    """
 
     name: str
     label: str
     method: str
     overrides: dict[str, Any]
     sweep: dict[str, Any] = field(default_factory=dict)
+    against: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,9 @@ def load_study(name_or_path: str, seeds: int | None = None, jobs: int | None = N
     names = [arm.name for arm in arms]
     if len(set(names)) < len(names):
         raise ConfigError(f"{path}: two arms have the same name: {', '.join(sorted(names))}.")
+    for arm in arms:
+        if arm.against is not None and arm.against not in names:
+            raise ConfigError(f"{path}: arm {arm.name!r} names no arm in `against`. {nearest(arm.against, names)}")
     study = Study(
         name=path.stem,
         title=head.get("title", path.stem),
@@ -128,6 +137,7 @@ def _expand(entry: dict[str, Any], origin: str) -> list[Arm]:
                 method=label,
                 overrides={**entry.get("set", {}), **chosen},
                 sweep=chosen,
+                against=entry["against"] + tail if "against" in entry else None,
             )
         )
     return arms
@@ -214,6 +224,7 @@ def _write_description(study: Study, recipe: Recipe, out: Path) -> None:
                 "label": arm.label,
                 "method": arm.method,
                 "sweep": arm.sweep,
+                "against": arm.against,
                 "overrides": arm.overrides,
                 "runs": [{"seed": seed, "dir": f"arms/{arm.name}/seed{seed}"} for seed in study.seeds],
             }

@@ -60,6 +60,7 @@ def test_sweep_is_a_product(good):
         ("seeds", "seads", "Did you mean 'seeds'"),
         ('recipe = "nano"', "", "needs .study. recipe"),
         ('name = "sage"', 'name = "plain"\nsweep = {}\n[[arm]]\nname = "plain"', "same name"),
+        ('name = "sage"', 'name = "sage"\nagainst = "plane"', "Did you mean 'plain'"),
         ('"trl.beta"', '"trll.beta"', "unknown section .trll"),
     ],
 )
@@ -70,6 +71,22 @@ def test_refused(tmp_path, good, old, new, message):
     path = write(tmp_path, text)
     with pytest.raises(ConfigError, match=message):
         studies.load_study(path)
+
+
+def test_counterpart_has_the_same_sweep_values(tmp_path):
+    arms = """
+[[arm]]
+name = "a"
+[arm.sweep]
+"trl.beta" = [0.1, 0.2]
+[[arm]]
+name = "b"
+against = "a"
+[arm.sweep]
+"trl.beta" = [0.1, 0.2]
+"""
+    study = studies.load_study(write(tmp_path, GOOD.split("[[arm]]")[0] + arms))
+    assert [a.against for a in study.arms] == [None, None, "a-beta0.1", "a-beta0.2"]
 
 
 def test_plan_writes_the_description_and_refuses_another(good, tmp_path):

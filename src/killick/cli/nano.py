@@ -1,7 +1,7 @@
 """`killick nano`: rebuild the shipped base model."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,6 +30,6 @@ def build(
     """See help."""
     from killick.nano.build import build_nano
 
-    settings = {} if steps is None else {"steps": steps}
+    settings: dict[str, Any] = {} if steps is None else {"steps": steps}
     build_nano(output, seed=seed, score=score, **settings)
     written(output)

@@ -65,6 +65,7 @@ class Arm:
         method: arms of one method share a hue and a frontier curve.
         sweep: the settings in which the arm differs from its method's other arms.
         is_base: the untrained model everything is compared with.
+        against: name of the arm that differs from this one in a single thing, or None; shown as a paired difference.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Arm:
     sweep: dict[str, Any]
     runs: list[Run]
     is_base: bool = False
+    against: str | None = None
 
     def evaluations(self, split: str) -> list[Evaluation]:
         """The evaluations of that split, one a seed, in the order of the seeds."""
@@ -244,8 +246,9 @@ def _study(folder: Path) -> Study:
     for name in names:
         if names.count(name) > 1:
             raise RecordError(f"{source} has two arms named {name!r}. Give every arm its own name.")
-    if study.baseline is not None:
-        study.arm(study.baseline)
+    for named in (study.baseline, *(arm.against for arm in study.arms)):
+        if named is not None:
+            study.arm(named)
     return study
 
 
@@ -294,6 +297,7 @@ def _arm(folder: Path, entry: dict[str, Any], missing: list[str]) -> Arm:
         method=str(entry["method"]),
         sweep=dict(entry.get("sweep", {})),
         runs=runs,
+        against=entry.get("against"),
     )
 
 

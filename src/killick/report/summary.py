@@ -95,7 +95,8 @@ def _model(study: Study, arm: Arm) -> dict[str, Any]:
 def _split(study: Study, arm: Arm, split: str) -> dict[str, Any]:
     found = study.coverage[arm.name, split]
     evaluations = arm.evaluations(split)
-    others = [other for other in references(study) if other.name != arm.name]
+    own = [study.arm(arm.against)] if arm.against is not None else []
+    others = [other for other in [*references(study), *own] if other.name != arm.name]
     differences = {other.name: difference(arm, other, split) for other in others}
     return {
         "num_problems": evaluations[0].num_problems,

@@ -27,6 +27,7 @@ class SummaryPanel:
         for split in study.splits:
             tables.append(_main(study, split))
             tables += [table for other in references(study) if (table := _against(study, other, split)) is not None]
+            tables += [table for table in [_counterparts(study, split)] if table is not None]
         note = (
             "Small print under a number is its interval. Failed groups are training groups without a right completion: "
             f"the mean over the run, then over its last {LAST_STEPS} logged steps. In tables of differences, marked "
@@ -74,6 +75,23 @@ def _against(study: Study, other: Arm, split: str) -> Table | None:
     columns = ["model", *(f"Δ pass@{k}" for k in ks), "pairs"]
     caption = f"Paired by problem and, between trained models, by training seed. {measured(study, split)}"
     return Table(f"Split {split}: difference from {other.label}", columns, rows, caption=caption)
+
+
+def _counterparts(study: Study, split: str) -> Table | None:
+    """pass@k of every arm that names a counterpart, minus that of the counterpart."""
+    ks, styles = shown_ks(study), arm_styles(study)
+    rows: list[list[Cell | str]] = []
+    for arm in _shown(study, split):
+        other = study.arm(arm.against) if arm.against is not None else None
+        found = None if other is None else difference(arm, other, split, ks)
+        if other is not None and found is not None:
+            name = Cell(arm.label, f"minus {other.label}", colour=styles[arm.name].colour)
+            rows.append([name, *(_difference(found.at.get(k)) for k in ks), str(found.num_pairs)])
+    if not rows:
+        return None
+    columns = ["model", *(f"Δ pass@{k}" for k in ks), "pairs"]
+    caption = f"Two arms that differ in one thing, paired by problem and training seed. {measured(study, split)}"
+    return Table(f"Split {split}: difference from the counterpart", columns, rows, caption=caption)
 
 
 def _interval(interval: Interval | None) -> Cell:
