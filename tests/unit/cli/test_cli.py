@@ -55,7 +55,7 @@ def test_every_command_is_listed_here():
         (["evaluate", "nano", "--task", "countdown", "--split", "mixd"], "mixed"),
         (["evaluate", "{tmp}", "--task", "countdown", "--split", "mixed"], "config.json is missing"),
         (["evaluate", "nano", "--task", "countdown", "--split", "mixed", "--top-p", "0"], "top_p"),
-        (["compare", "{tmp}"], "spec.json"),
+        (["compare", "{tmp}", "{tmp}"], "spec.json"),
         (["report", "{tmp}"], "{tmp}"),
         (["study", "quikstart"], "Did you mean 'quickstart'"),
         (["tasks", "show", "countdwn"], "Did you mean 'countdown'"),
