@@ -1,7 +1,7 @@
 """What an evaluation was asked to do, and the hash that ties its records to exactly that.
 
-Whatever moves a number is hashed: sampler, problems, task settings, model content. What only changes speed
-(`Performance`) is recorded beside it and never hashed.
+Whatever moves a number is hashed: sampler, problems, task settings, model content and dtype. What only changes speed
+is recorded beside it and not hashed.
 """
 
 import hashlib
@@ -63,11 +63,11 @@ class SamplingSettings:
 
 @dataclass(frozen=True)
 class Performance:
-    """Settings that change speed and memory, and the samples only through float rounding.
+    """How the model is run.
 
     Attributes:
-        batch_size: rows decoded together.
-        dtype: in which the model was loaded; recorded here, applied by whoever loads the model.
+        batch_size: rows decoded together; not hashed, since it changes samples only through float rounding.
+        dtype: in which the model was loaded, hashed; recorded here, applied by whoever loads the model.
     """
 
     batch_size: int = 256
@@ -100,7 +100,7 @@ class EvaluationSpec:
         problems: digest of their uids, prompts and golds.
         sampling: the sampler.
         model: the model; only its fingerprint is hashed, so a moved folder stays the same model.
-        performance: not hashed.
+        performance: its dtype is hashed, the batch size is not.
     """
 
     task: str
@@ -115,7 +115,7 @@ class EvaluationSpec:
     def defining(self) -> dict[str, Any]:
         """The hashed settings as one flat JSON-able dict, e.g. `sampling.top_p`."""
         flat: dict[str, Any] = {}
-        _flatten("", {**self.to_dict(), "performance": {}}, flat)
+        _flatten("", {**self.to_dict(), "performance": {"dtype": self.performance.dtype}}, flat)
         del flat["model.name"]
         return flat
 
