@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from killick.errors import ConfigError
+from killick.methods.kl_forms import KL_FORMS
 from killick.registry import nearest
 
 _SLOTS = ("anchor", "repair", "group", "advantage")
@@ -87,12 +88,14 @@ class Recipe:
         return data
 
     def hash(self) -> str:
-        """Twelve hex digits over everything that can change the numbers (not the name or the place of the results)."""
-        data = self.to_dict()
-        for key in ("name", "output_dir", "save_every"):
-            data["run"].pop(key)
-        data.pop("evaluate")
-        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:12]
+        """Twelve hex digits over `identity`."""
+        return hashlib.sha256(json.dumps(identity(self.to_dict()), sort_keys=True).encode()).hexdigest()[:12]
+
+
+def identity(data: dict[str, Any]) -> dict[str, Any]:
+    """What of a resolved recipe makes two runs the same one: all but names, places of results and the evaluation."""
+    run = {key: value for key, value in data["run"].items() if key not in ("name", "output_dir", "save_every")}
+    return {"run": run, **{key: value for key, value in data.items() if key not in ("run", "evaluate")}}
 
 
 def shipped_recipes() -> dict[str, Path]:
@@ -206,8 +209,8 @@ def _anchor(method: dict[str, Any], origin: str) -> AnchorSection:
             raise ConfigError(f"{origin}: [method.{slot}] cannot be filled: no {slot} component is registered yet.")
     if "kl_form" not in method.get("anchor", {}):
         raise ConfigError(
-            f"{origin}: [method.anchor] must say kl_form (k3_loss, k3_ratio, k2_loss, k1_reward_to_go, forward_exact "
-            "or none). It decides which gradient the anchor gives, so it has no default."
+            f"{origin}: [method.anchor] must say kl_form ({', '.join(KL_FORMS)}). It decides which gradient the anchor "
+            "gives, so it has no default."
         )
     return _section(AnchorSection, method["anchor"], origin, "method.anchor", rest="settings")
 

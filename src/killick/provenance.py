@@ -1,9 +1,10 @@
-"""What made a result: versions, settings, and how two sets of settings differ. Also the one way files are written."""
+"""What made a result: versions, settings and how two sets of them differ; and how JSON is written and read."""
 
 import json
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,21 @@ def versions() -> dict[str, str | None]:
     return found
 
 
-def differences(a: Any, b: Any, path: str = "") -> list[str]:
-    """Where two JSON-able values differ, as `a.b: 1 / 2` lines."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        lines = []
-        for key in sorted(set(a) | set(b)):
-            where = f"{path}.{key}" if path else str(key)
-            lines += differences(a.get(key), b.get(key), where)
-        return lines
-    return [] if a == b else [f"{path}: {a!r} / {b!r}"]
+def differences(a: Mapping[str, Any], b: Mapping[str, Any], path: str = "") -> list[tuple[str, Any, Any]]:
+    """(dotted key, value in a, value in b) wherever two nested settings differ; a missing key shows as None."""
+    found: list[tuple[str, Any, Any]] = []
+    for key in sorted(a.keys() | b.keys()):
+        where, one, other = f"{path}{key}", a.get(key), b.get(key)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            found += differences(one, other, f"{where}.")
+        elif one != other:
+            found.append((where, one, other))
+    return found
+
+
+def listed(found: list[tuple[str, Any, Any]]) -> str:
+    """Differences as one line for a message: `a.b: 1 / 2; …`."""
+    return "; ".join(f"{key}: {one!r} / {other!r}" for key, one, other in found)
 
 
 def make_folder(path: Path) -> None:
@@ -53,15 +60,36 @@ def make_folder(path: Path) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Replace a JSON file in one move, so that a kill leaves the old one or the new one.
+    """Replace a JSON file in one step, so that a kill leaves the old or the new one.
 
     Raises:
-        RecordError: the disk refuses.
+        RecordError: it cannot be written.
     """
-    temporary = path.with_name(path.name + ".part")
+    temporary = path.with_name(path.name + ".tmp")
     try:
-        temporary.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(data, indent=2, sort_keys=True) + "\n")
-        os.replace(temporary, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8") as file:
+            json.dump(data, file, indent=2, allow_nan=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
     except OSError as error:
-        raise RecordError(f"Cannot write {path}: {error.strerror or error}. Free some space and run again.") from error
+        raise RecordError(f"Cannot write {path}: {error.strerror}. Choose a writable folder with room.") from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file.
+
+    Raises:
+        RecordError: missing, unreadable, or not a JSON object.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise RecordError(f"Cannot read {path}: {error.strerror}. Is this the right folder?") from error
+    except ValueError as error:
+        raise RecordError(f"{path} is not JSON: {error}. Restore it, or start in another folder.") from error
+    if not isinstance(data, dict):
+        raise RecordError(f"{path} holds no JSON object. Restore it, or start in another folder.")
+    return data

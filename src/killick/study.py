@@ -5,7 +5,6 @@ the end `summary.json` and `report.html`. Running the same command again finishe
 """
 
 import itertools
-import json
 import os
 import signal
 import subprocess
@@ -74,10 +73,10 @@ def shipped_studies() -> dict[str, Path]:
 
 
 def load_study(name_or_path: str, seeds: int | None = None, jobs: int | None = None) -> Study:
-    """Read a study by name or path and check every arm against the recipe.
+    """Read a study by name or path and check the keys of every arm (its components: `check`).
 
     Raises:
-        ConfigError: unknown file, key, recipe, component, or two arms of one name.
+        ConfigError: unknown file, key or recipe, two arms of one name, or a counterpart that is no arm.
     """
     path = Path(name_or_path)
     if not path.is_file():
@@ -111,6 +110,24 @@ def load_study(name_or_path: str, seeds: int | None = None, jobs: int | None = N
     for arm in arms:
         load_recipe(study.recipe, study.sets(arm, study.seeds[0]))
     return study
+
+
+def check(study: Study) -> None:
+    """Check every component and setting of every arm, so that a typo in the last one shows before hours of work.
+
+    Raises:
+        ConfigError: as `build_args` and the registries say, with the arm's name.
+    """
+    from killick.engines.trl.run import build_args
+    from killick.tasks import TASKS
+
+    for arm in study.arms:
+        recipe = load_recipe(study.recipe, study.sets(arm, study.seeds[0]))
+        try:
+            TASKS.build(recipe.task.name, **recipe.task.settings)
+            build_args(recipe, Path("unused"))
+        except ConfigError as error:
+            raise ConfigError(f"Arm {arm.name!r}: {error}") from error
 
 
 def _refuse(table: dict[str, Any], known: set[str], where: str) -> None:
@@ -232,11 +249,13 @@ def _write_description(study: Study, recipe: Recipe, out: Path) -> None:
         ],
     }
     if path.exists():
-        stored = json.loads(path.read_text())
+        stored = provenance.read_json(path)
         keys = ("settings", "name")
-        differing = provenance.differences({k: stored.get(k) for k in keys}, {k: data[k] for k in keys})
-        if differing:
-            raise RecordError(f"{out} holds another study: {'; '.join(differing)}. Give another --out.")
+        found = provenance.differences({k: stored.get(k) for k in keys}, {k: data[k] for k in keys})
+        if found:
+            raise RecordError(
+                f"{out} holds another study (there / asked: {provenance.listed(found)}). Give another --out."
+            )
     provenance.make_folder(out)
     provenance.write_json(path, data)
 

@@ -124,7 +124,12 @@ def test_every_setting_of_the_host_passes_through(tmp_path):
     }  # fmt: skip
     host, ours = GRPOConfig(**given), KillickConfig(kl_form="k3_ratio", **given)
     names = {f.name for f in fields(GRPOConfig)}
-    assert {f.name for f in fields(KillickConfig)} - names == {"kl_form", "guide", "guide_settings", "correctness_reward"}
+    assert {f.name for f in fields(KillickConfig)} - names == {
+        "kl_form",
+        "guide",
+        "guide_settings",
+        "correctness_reward",
+    }
     differing = {n for n in names if str(getattr(host, n)) != str(getattr(ours, n))}
     assert differing <= {"logging_dir", "run_name"}
     assert ours.use_bias_correction_kl is True

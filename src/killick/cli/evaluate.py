@@ -45,7 +45,7 @@ def evaluate(
     stop: Annotated[list[str] | None, typer.Option(help="Stop string (repeatable).")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Names the random streams.")] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Rows decoded together (speed only).")] = None,
-    dtype: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
+    dtype: Annotated[str | None, typer.Option(help="float32 (default) or bfloat16; or as the recipe says.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Take task and settings from this recipe.")] = None,
     set_: SetOption = None,
     task_set: Annotated[
@@ -68,7 +68,7 @@ def evaluate(
     if recipe is not None:
         resolved = load_recipe(recipe, set_)
         name, settings, section = resolved.task.name, resolved.task.settings, resolved.evaluate
-        dtype = resolved.model.dtype
+        dtype = dtype or resolved.model.dtype
     elif set_:
         raise ConfigError("--set overrides keys of a recipe; say which with --recipe.")
     elif task is None or not split:
@@ -80,7 +80,7 @@ def evaluate(
     section = dataclasses.replace(section, **{k: v for k, v in given.items() if v is not None})
     name, settings = task or name, {**settings, **parse_settings(task_set)}
     folder = output or _default_folder(model, name)
-    evaluate_model(model, name, TASKS.build(name, **settings), section, folder, dtype)
+    evaluate_model(model, name, TASKS.build(name, **settings), section, folder, dtype or "float32")
 
 
 def _default_folder(model: str, task: str) -> Path:

@@ -9,7 +9,7 @@ from killick.cli.console import err, out
 
 HELP = """Run a study: arms × seeds of one recipe, each trained and evaluated, then compared.
 
-Run the same command again to go on after an interruption. Shipped studies: `quickstart`, `reproduce`.
+Run the same command again to go on after an interruption. See `killick recipes` for those that ship.
 
 Examples:
 
@@ -34,6 +34,8 @@ def study(
     from killick import study as studies
 
     parsed = studies.load_study(name, seeds, jobs)
+    err.print("checking every arm …")
+    studies.check(parsed)
     folder = output or Path("runs") / parsed.name
     failed = studies.run(parsed, folder, err)
     studies.check_failed(failed)

@@ -10,7 +10,7 @@ import numpy as np
 from killick.errors import ConfigError, RecordError
 from killick.evaluate.estimators import Interval, bootstrap, ks_for, paired_difference, pass_at_ks
 from killick.evaluate.folder import Evaluation, load
-from killick.evaluate.settings import differences
+from killick.provenance import differences
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,16 +1,16 @@
 """An evaluation on disk: `spec.json` (what was asked), `records.jsonl` (what came back), `summary.json` (numbers)."""
 
-import json
-import os
+import logging
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from killick import __version__
 from killick.errors import RecordError
 from killick.evaluate.records import RecordTable, read_records
-from killick.evaluate.settings import EvaluationSpec, differences
+from killick.evaluate.settings import EvaluationSpec
+from killick.provenance import differences, listed, read_json, versions, write_json
+
+logger = logging.getLogger(__name__)
 
 FORMAT = 1
 
@@ -24,14 +24,14 @@ class Evaluation:
         spec: what was asked.
         table: all records as arrays.
         wall_s: seconds spent sampling and verifying, over all starts.
-        versions: of killick, torch and transformers.
+        versions: package -> version of what began it.
     """
 
     folder: Path
     spec: EvaluationSpec
     table: RecordTable
     wall_s: float
-    versions: dict[str, str]
+    versions: dict[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,10 @@ class EvaluationFolder:
         if self.spec_file.exists():
             stored, extra = self.read_spec()
             if stored.hash() != spec.hash():
-                listed = "; ".join(
-                    f"{key}: there {old!r}, asked {new!r}"
-                    for key, old, new in differences(stored.defining(), spec.defining())
-                )
+                found = listed(differences(stored.defining(), spec.defining()))
                 raise RecordError(
-                    f"{self.path} holds another evaluation ({listed}). Choose another folder, or ask for the same."
+                    f"{self.path} holds another evaluation (there / asked: {found}). Choose another folder, or ask for "
+                    "the same."
                 )
             if not resume and self.records_file.exists():
                 raise RecordError(f"{self.path} already holds records of this evaluation. Resume it, or remove them.")
@@ -87,9 +85,12 @@ class EvaluationFolder:
         return 0.0
 
     def write_spec(self, spec: EvaluationSpec, wall_s: float) -> None:
-        """Write all settings, with the versions of what runs."""
-        versions = {"killick": __version__, **{name: metadata.version(name) for name in ("torch", "transformers")}}
-        stored = {"format": FORMAT, "hash": spec.hash(), **spec.to_dict(), "versions": versions, "wall_s": wall_s}
+        """Write all settings, with the versions that began the evaluation; others that go on are warned about."""
+        now = versions()
+        began = read_json(self.spec_file).get("versions") if self.spec_file.exists() else now
+        if began != now:
+            logger.warning("%s goes on with other versions: %s", self.path, listed(differences(began or {}, now)))
+        stored = {"format": FORMAT, "hash": spec.hash(), **spec.to_dict(), "versions": began, "wall_s": wall_s}
         write_json(self.spec_file, stored)
 
     def read_spec(self) -> tuple[EvaluationSpec, dict[str, Any]]:
@@ -126,38 +127,3 @@ def load(path: Path) -> Evaluation:
             "The evaluation is not finished: run the same command again to resume it."
         )
     return Evaluation(folder.path, spec, table, float(extra["wall_s"]), extra["versions"])
-
-
-def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Replace a JSON file in one step, so that a kill leaves the old or the new one.
-
-    Raises:
-        RecordError: it cannot be written.
-    """
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as handle:
-            json.dump(data, handle, indent=2, allow_nan=False)
-            handle.write("\n")
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise RecordError(f"Cannot write {path}: {error.strerror}. Choose a writable folder with room.") from error
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file.
-
-    Raises:
-        RecordError: missing, unreadable, or not a JSON object.
-    """
-    try:
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise RecordError(f"Cannot read {path}: {error.strerror}. Is this the folder of an evaluation?") from error
-    except ValueError as error:
-        raise RecordError(f"{path} is not JSON: {error}. Restore it, or evaluate into another folder.") from error
-    if not isinstance(data, dict):
-        raise RecordError(f"{path} holds no JSON object. Restore it, or evaluate into another folder.")
-    return data

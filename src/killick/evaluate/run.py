@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from killick.errors import ConfigError, DataError
-from killick.evaluate.folder import EvaluationFolder, load, write_json
+from killick.evaluate.folder import EvaluationFolder, load
 from killick.evaluate.records import Record, RecordTable
 from killick.evaluate.sample import Completion, sample
 from killick.evaluate.settings import EvaluationSpec, digest
 from killick.evaluate.summary import summarise
 from killick.evaluate.writer import RecordWriter
+from killick.provenance import write_json
 from killick.tasks.types import Row, Task
 from killick.verifiers.types import Verdict, wrong
 

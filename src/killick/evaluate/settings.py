@@ -171,12 +171,6 @@ def digest(rows: Sequence[Row]) -> str:
     return total.hexdigest()[:16]
 
 
-def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """(setting, value in first, value in second) wherever two flat dicts differ; a missing key shows as None."""
-    keys = sorted(first.keys() | second.keys())
-    return [(key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)]
-
-
 def _flatten(prefix: str, value: Any, into: dict[str, Any]) -> None:
     if isinstance(value, dict):
         for key, inner in value.items():

@@ -20,7 +20,7 @@ from killick.evaluate.estimators import (
     ks_for,
     paired_difference,
 )
-from killick.evaluate.settings import differences
+from killick.provenance import differences
 from killick.report.evaluation import Evaluation
 
 if TYPE_CHECKING:

@@ -1,27 +1,10 @@
-"""Reading JSON files, with errors that name the file and the line."""
+"""Reading training logs, with errors that name the file and the line."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from killick.errors import RecordError
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file.
-
-    Raises:
-        RecordError: unreadable, not JSON, or not an object.
-    """
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RecordError(
-            f"Cannot read {path}: {error}. Repeat the run that writes it, or restore the file."
-        ) from error
-    if not isinstance(value, dict):
-        raise RecordError(f"{path} holds a JSON {type(value).__name__}; an object is needed.")
-    return value
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:

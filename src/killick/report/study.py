@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from killick.errors import RecordError
-from killick.evaluate.settings import differences
+from killick.provenance import differences, read_json
 from killick.report.estimates import Coverage, coverage
 from killick.report.evaluation import Evaluation
-from killick.report.files import read_json, read_log
+from killick.report.files import read_log
 
 Kind = Literal["study", "run", "evaluations"]
 

@@ -5,7 +5,8 @@ import pytest
 
 from killick.errors import ConfigError, DataError, RecordError
 from killick.evaluate.identity import model_identity
-from killick.evaluate.settings import EvaluationSpec, Performance, SamplingSettings, differences
+from killick.evaluate.settings import EvaluationSpec, Performance, SamplingSettings
+from killick.provenance import differences
 
 
 @pytest.mark.parametrize(

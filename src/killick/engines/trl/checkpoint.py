@@ -5,22 +5,22 @@ spread over several optimiser steps); both are stored beside the host's files, a
 """
 
 import json
-import logging
+import math
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from killick.errors import RecordError
+from killick.provenance import differences, listed, read_json, write_json
 
 if TYPE_CHECKING:
     from killick.engines.trl.trainer import KillickTrainer
 
-logger = logging.getLogger(__name__)
 STATE = "killick_state.json"
 _FORMAT = 1
 
@@ -34,6 +34,12 @@ def anchor_description(trainer: "KillickTrainer") -> dict[str, Any]:
         "beta": shaper.beta,
         "guide": None if guide is None else type(guide).__name__,
         "guide_settings": asdict(guide) if is_dataclass(guide) and not isinstance(guide, type) else {},
+        "num_steps": trainer.args.max_steps if hasattr(guide, "cycles") else None,  # what a schedule is a function of
+        "loss_type": trainer.loss_type,
+        "temperature": trainer.temperature,
+        "max_completion_length": trainer.max_completion_length,
+        "per_device_train_batch_size": trainer.args.per_device_train_batch_size,
+        "gradient_accumulation_steps": trainer.args.gradient_accumulation_steps,
         "num_generations": trainer.num_generations,
         "num_iterations": trainer.num_iterations,
         "steps_per_generation": trainer.args.steps_per_generation,
@@ -47,22 +53,29 @@ def _buffer_path(folder: Path, rank: int) -> Path:
 
 
 def save(trainer: "KillickTrainer", trial: Any) -> None:
-    """Write our part of the checkpoint of the current optimiser step."""
+    """Write our part of the checkpoint of the current optimiser step, on every process; returns when all are done."""
     folder = Path(trainer._get_output_dir(trial=trial)) / f"{PREFIX_CHECKPOINT_DIR}-{trainer.state.global_step}"
     folder.mkdir(parents=True, exist_ok=True)
     cycle = trainer.args.steps_per_generation * trainer.num_iterations
     if trainer._step % cycle != 0 and trainer._buffered_inputs is not None:
-        flat = {
-            f"{index}/{key}": value.contiguous()
-            for index, batch in enumerate(trainer._buffered_inputs)
-            for key, value in batch.items()
-            if isinstance(value, Tensor)
-        }
-        # `clone`: slices of one tensor share storage, which safetensors refuses
-        save_file({k: v.clone() for k, v in flat.items()}, _buffer_path(folder, trainer.accelerator.process_index))
+        _save_rollouts(trainer._buffered_inputs, _buffer_path(folder, trainer.accelerator.process_index))
     if trainer.args.should_save:
-        state = {"format": _FORMAT, "step_in_cycle": trainer._step % cycle, "anchor": anchor_description(trainer)}
-        (folder / STATE).write_text(json.dumps(state, indent=2, sort_keys=True))
+        # Only the place in the cycle of generations and in the cycle of accumulation is ever read.
+        step = trainer._step % math.lcm(cycle, trainer.args.gradient_accumulation_steps)
+        state = {"format": _FORMAT, "micro_step": step, "anchor": anchor_description(trainer)}
+        write_json(folder / STATE, state)
+    trainer.accelerator.wait_for_everyone()
+
+
+def _save_rollouts(batches: list[dict[str, Any]], path: Path) -> None:
+    tensors, others = {}, {}
+    for index, batch in enumerate(batches):
+        for key, value in batch.items():
+            if isinstance(value, Tensor):
+                tensors[f"{index}/{key}"] = value.contiguous().clone()  # slices share storage, which the format refuses
+            else:
+                others[f"{index}/{key}"] = value
+    save_file(tensors, path, metadata={"others": json.dumps(others)})
 
 
 def load(trainer: "KillickTrainer", checkpoint: str) -> None:
@@ -72,41 +85,46 @@ def load(trainer: "KillickTrainer", checkpoint: str) -> None:
         RecordError: the file is missing or unreadable, or the checkpoint belongs to another recipe.
     """
     folder = Path(checkpoint)
-    path = folder / STATE
-    try:
-        state = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    state = _read_state(folder)
+    found = differences(state["anchor"], json.loads(json.dumps(anchor_description(trainer))))
+    if found:
         raise RecordError(
-            f"Cannot resume from {folder}: {STATE} is missing or unreadable ({error}). The checkpoint was not written "
-            "by KillickTrainer or is incomplete; resume from an earlier one."
-        ) from error
-    mine = json.loads(json.dumps(anchor_description(trainer)))
-    differing = [
-        f"{key}: checkpoint {state['anchor'].get(key)!r}, now {mine[key]!r}"
-        for key in mine
-        if state.get("anchor", {}).get(key) != mine[key]
-    ]
-    if differing:
-        raise RecordError(
-            f"Cannot resume from {folder}: it belongs to another recipe ({'; '.join(differing)}). "
+            f"Cannot resume from {folder}: it belongs to another recipe (checkpoint / now: {listed(found)}). "
             "Use the recipe it was made with, or start in a new folder."
         )
-    trainer._step = state["step_in_cycle"]
-    if trainer._step:
+    trainer._step = state["micro_step"]
+    if trainer._step % (trainer.args.steps_per_generation * trainer.num_iterations):
         trainer._buffered_inputs = _load_rollouts(trainer, folder)
 
 
-def _load_rollouts(trainer: "KillickTrainer", folder: Path) -> list[dict[str, Tensor]]:
-    path = _buffer_path(folder, trainer.accelerator.process_index)
+def _read_state(folder: Path) -> dict[str, Any]:
     try:
-        flat = load_file(path, device=str(trainer.accelerator.device))
-    except (OSError, SafetensorError) as error:
+        state = read_json(folder / STATE)
+        wanted = {"format": int, "micro_step": int, "anchor": dict}
+        wrong = [key for key, kind in wanted.items() if not isinstance(state.get(key), kind)]
+        if wrong or state["format"] != _FORMAT:
+            raise RecordError(f"{STATE} lacks or misplaces {', '.join(wrong) or 'its format'}.")
+    except RecordError as error:
+        raise RecordError(
+            f"Cannot resume from {folder}: {error} The checkpoint was not written by this version of KillickTrainer or "
+            "is incomplete; resume from an earlier one."
+        ) from error
+    return state
+
+
+def _load_rollouts(trainer: "KillickTrainer", folder: Path) -> list[dict[str, Any]]:
+    path = _buffer_path(folder, trainer.accelerator.process_index)
+    batches: list[dict[str, Any]] = [{} for _ in range(trainer.args.steps_per_generation)]
+    try:
+        with safe_open(path, framework="pt", device=str(trainer.accelerator.device)) as file:
+            values = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
+            values |= json.loads(file.metadata()["others"])
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise RecordError(
             f"Cannot resume from {folder}: the rollouts still in use ({path.name}) are unreadable ({error}). "
             "Resume from an earlier checkpoint."
         ) from error
-    batches: list[dict[str, Tensor]] = [{} for _ in range(trainer.args.steps_per_generation)]
-    for key, value in flat.items():
+    for key, value in values.items():
         index, _, name = key.partition("/")
         batches[int(index)][name] = value
     return batches

@@ -1,4 +1,4 @@
-"""TRL's keys for one slice of rollouts, and ours. The only file that spells TRL's batch keys."""
+"""TRL's keys for one slice of rollouts, and ours."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -3,7 +3,6 @@
 A run folder holds `resolved.json`, `versions.json`, `train_log.jsonl`, `checkpoint-N/` and, once finished, `model/`.
 """
 
-import json
 import logging
 import os
 from pathlib import Path
@@ -15,7 +14,7 @@ from rich.console import Console
 from transformers import PrinterCallback
 
 from killick import provenance
-from killick.config import Recipe
+from killick.config import Recipe, identity
 from killick.engines.trl.callbacks import ProgressBar, SaveOnInterrupt, TrainLog
 from killick.engines.trl.checkpoint import STATE
 from killick.engines.trl.reward import VerifierReward
@@ -27,7 +26,9 @@ from killick.tasks import TASKS
 from killick.tasks.types import Row, Task
 
 logger = logging.getLogger(__name__)
-_OURS = ("output_dir", "seed", "kl_form", "guide", "guide_settings", "resume_from_checkpoint")
+_OURS = (
+    "output_dir", "seed", "kl_form", "guide", "guide_settings", "resume_from_checkpoint", "save_strategy", "save_steps"
+)  # fmt: skip
 
 
 def build_args(recipe: Recipe, run_dir: Path) -> KillickConfig:
@@ -70,24 +71,22 @@ def prepare_folder(recipe: Recipe, run_dir: Path) -> None:
     Raises:
         RecordError: the folder holds another recipe (the differing settings are named), or cannot be written.
     """
-    resolved = run_dir / "resolved.json"
+    resolved, versions = run_dir / "resolved.json", run_dir / "versions.json"
     if resolved.exists():
-        stored = json.loads(resolved.read_text())
-        differing = provenance.differences(_identity(stored), _identity(recipe.to_dict()))
-        if differing:
+        found = provenance.differences(identity(provenance.read_json(resolved)), identity(recipe.to_dict()))
+        if found:
             raise RecordError(
-                f"{run_dir} holds a run of another recipe: {'; '.join(differing)}. "
+                f"{run_dir} holds a run of another recipe (there / asked: {provenance.listed(found)}). "
                 "Give another --run-dir, or remove the folder to start again."
             )
     provenance.make_folder(run_dir)
     provenance.write_json(resolved, recipe.to_dict())
-    provenance.write_json(run_dir / "versions.json", provenance.versions())
-
-
-def _identity(data: dict[str, Any]) -> dict[str, Any]:
-    """What must agree for two parts to be one run: everything but the evaluation and the places of files."""
-    run = {k: v for k, v in data["run"].items() if k not in ("output_dir", "save_every", "name")}
-    return {"run": run, **{k: v for k, v in data.items() if k not in ("run", "evaluate")}}
+    if not versions.exists():
+        provenance.write_json(versions, provenance.versions())
+        return
+    changed = provenance.differences(provenance.read_json(versions), provenance.versions())
+    if changed:
+        logger.warning("%s was begun with other versions: %s", run_dir, provenance.listed(changed))
 
 
 def last_checkpoint(run_dir: Path) -> Path | None:

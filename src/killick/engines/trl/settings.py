@@ -1,5 +1,6 @@
 """`KillickConfig`: TRL's `GRPOConfig` plus the anchor slot. Contradictions with what a `kl_form` needs are refused."""
 
+import warnings
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -7,11 +8,12 @@ from trl import GRPOConfig
 
 from killick.errors import ConfigError
 from killick.methods.guides import GUIDES
-from killick.methods.sage import KL_FORMS, check_combination
+from killick.methods.kl_forms import KL_FORMS
+from killick.methods.sage import check_combination
 from killick.registry import nearest
 
-# Rules of TRL that read the sign of a per-row advantage or weigh whole rows; a per-token penalty has no meaning there.
-_ROW_ADVANTAGE_LOSSES = ("vespo", "luspo")
+# The identities behind these forms hold for one ratio a token; a ratio a sequence gives every token the row's average.
+_TOKEN_RATIO_FORMS = ("k3_ratio", "k1_reward_to_go")
 
 
 @dataclass
@@ -56,32 +58,47 @@ class KillickConfig(GRPOConfig):
         self.build_guide()  # a wrong name or setting fails here, before anything is loaded
 
     def _fill_bias_correction(self) -> None:
-        needed = KL_FORMS[str(self.kl_form)].bias_correction
-        if needed is not None and self.use_bias_correction_kl not in (None, needed):
+        needed = bool(KL_FORMS[str(self.kl_form)].bias_correction)
+        if self.use_bias_correction_kl not in (None, needed):
             raise ConfigError(
                 f"kl_form={self.kl_form!r} needs use_bias_correction_kl={needed}, but it is "
                 f"{self.use_bias_correction_kl}. Leave it unset, or choose "
                 f"kl_form='{'k3_ratio' if self.use_bias_correction_kl else 'k3_loss'}'."
             )
-        self.use_bias_correction_kl = bool(needed) if needed is not None else False
+        self.use_bias_correction_kl = needed
 
     def _refuse_unsupported(self) -> None:
-        if self.kl_form != "k1_reward_to_go":
-            return
-        if self.loss_type in _ROW_ADVANTAGE_LOSSES:
+        if self.kl_form in _TOKEN_RATIO_FORMS and self.importance_sampling_level != "token":
             raise ConfigError(
-                f"kl_form='k1_reward_to_go' writes a penalty for every token into the advantages, which "
-                f"loss_type={self.loss_type!r} reads per row. Use another loss_type or another kl_form."
+                f"kl_form={self.kl_form!r} needs importance_sampling_level='token', found "
+                f"{self.importance_sampling_level!r}. Use k3_loss or k2_loss with ratios a sequence."
             )
-        if self.off_policy_mask_threshold is not None:
-            raise ConfigError(
-                "kl_form='k1_reward_to_go' changes the sign of single tokens' advantages, which "
-                "off_policy_mask_threshold reads per row. Unset one of the two."
+        if self.kl_form == "k1_reward_to_go":
+            # Each of these treats a row's advantage as one number, or masks it where the penalty must still act.
+            clashes = {
+                "loss_type='vespo'": self.loss_type == "vespo",
+                "off_policy_mask_threshold": self.off_policy_mask_threshold is not None,
+                "top_entropy_quantile < 1": self.top_entropy_quantile < 1.0,
+            }
+            for name in (name for name, found in clashes.items() if found):
+                raise ConfigError(
+                    f"kl_form='k1_reward_to_go' writes a penalty for every token into the advantages, which {name} "
+                    "reads or masks per row. Drop that setting, or use another kl_form."
+                )
+        truncated = self.top_p < 1.0 or self.top_k > 0 or self.min_p
+        if truncated and KL_FORMS[str(self.kl_form)].needs_reference:
+            warnings.warn(
+                "top_p, top_k or min_p truncate the sampler while log-probabilities are not truncated: the gradient "
+                f"of kl_form={self.kl_form!r} is then only approximate. Train with temperature alone.",
+                UserWarning,
+                stacklevel=2,
             )
 
     def build_guide(self) -> Any:
         """The guide these settings name, or None."""
-        settings = self.guide_settings if isinstance(self.guide_settings, dict) else {}
+        settings = self.guide_settings or {}
+        if not isinstance(settings, dict):
+            raise ConfigError(f"guide_settings must be a dict or a JSON object, found {settings!r}.")
         return None if self.guide is None else GUIDES.build(self.guide, **settings)
 
 

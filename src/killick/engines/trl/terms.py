@@ -9,6 +9,7 @@ from torch import Tensor
 from trl.trainer.utils import use_adapter
 
 from killick.engines.trl import names
+from killick.errors import ConfigError
 from killick.maths import aggregate, forward_exact, window_tokens
 from killick.methods.sage import ShapedAnchor
 
@@ -27,6 +28,8 @@ def per_token_term(
 
 def _exact_forward_kl(trainer: "KillickTrainer", model: torch.nn.Module, batch: dict[str, Any]) -> Tensor:
     """Σ_v π_ref log(π_ref/π) at each visited state, [B, T]. Costs one more forward of each model, with full logits."""
+    if "pixel_values" in batch:
+        raise ConfigError("kl_form='forward_exact' reads text only, but the batch holds images. Use another kl_form.")
     with torch.no_grad(), _reference(trainer) as reference:
         logits_ref_BTV = _logits(trainer, reference, batch)
     return forward_exact(_logits(trainer, model, batch), logits_ref_BTV, names.loss_mask(batch))

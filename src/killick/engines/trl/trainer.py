@@ -5,7 +5,7 @@ reference log-probs from the slice it was given. So a copy of the slice is hande
 No loss code is copied. Attributes of ours start with `_killick_`: a plain name could shadow one of the host's.
 """
 
-import logging
+import hashlib
 from typing import Any
 
 import torch
@@ -18,8 +18,6 @@ from killick.engines.trl.settings import KillickConfig
 from killick.errors import ConfigError
 from killick.methods.sage import AnchorShaper
 from killick.methods.slots import Guide
-
-logger = logging.getLogger(__name__)
 
 
 class KillickTrainer(GRPOTrainer):
@@ -43,14 +41,20 @@ class KillickTrainer(GRPOTrainer):
                 f"KillickTrainer needs args=KillickConfig(...), got {type(config).__name__}. Replace GRPOConfig by "
                 "KillickConfig and say kl_form (for example kl_form='k3_loss')."
             )
+        if guide is not None and config.guide is not None:
+            raise ConfigError(
+                f"Two guides: the object {type(guide).__name__} and args.guide={config.guide!r}. Give one of them."
+            )
         self._killick_shaper = AnchorShaper(
             guide=guide if guide is not None else config.build_guide(), kl_form=str(config.kl_form), beta=config.beta
         )
         self._killick_form = self._killick_shaper.form
         self._killick_slice: dict[str, Any] | None = None
         self._killick_term: Tensor | None = None
+        self._killick_draws = (-1, 0)  # evaluation: optimiser step, batches drawn at it
         super().__init__(*args, **kwargs)
         self._killick_sink = MetricSink(self._metrics, self.accelerator)
+        self._killick_correctness = self._killick_correctness_index()
 
     # ---- rollouts -------------------------------------------------------------------------------------------------
 
@@ -60,7 +64,7 @@ class KillickTrainer(GRPOTrainer):
         return output
 
     def _killick_noise(self, completion_ids: Tensor) -> dict[str, Tensor]:
-        """Noise [B, T] a guide asks for: a function of (seed, optimiser step, global row), drawn once a rollout."""
+        """Noise [B, T] a guide asks for, drawn once a rollout; a function of (seed, which generation, global row)."""
         guide = self._killick_shaper.guide
         if guide is None or not guide.needs_noise:
             return {}
@@ -68,22 +72,31 @@ class KillickTrainer(GRPOTrainer):
         first = self.accelerator.process_index * rows
         width = max(length, self.max_completion_length or 0)  # fixed, so that a row's noise ignores the padding
         total = self.accelerator.num_processes * rows
+        generation = self._killick_generation()
         noise = {}
-        for index, kind in enumerate(("normal", "uniform")):
-            if kind not in guide.needs_noise:
-                continue
-            generator = torch.Generator().manual_seed((self.args.seed * 1_000_003 + self.state.global_step) * 2 + index)
-            draw = torch.randn if kind == "normal" else torch.rand
-            values = draw((total, width), generator=generator)[first : first + rows, :length]
-            noise[names.NOISE_PREFIX + kind] = values.to(completion_ids.device)
+        for index, (kind, draw) in enumerate((("normal", torch.randn), ("uniform", torch.rand))):
+            if kind in guide.needs_noise:
+                key = f"{self.args.seed} {generation} {index}".encode()
+                generator = torch.Generator().manual_seed(int.from_bytes(hashlib.sha256(key).digest()[:8], "big") >> 1)
+                values = draw((total, width), generator=generator)[first : first + rows, :length]
+                noise[names.NOISE_PREFIX + kind] = values.to(completion_ids.device)
         return noise
+
+    def _killick_generation(self) -> str:
+        """Names a generation: several may fall into one optimiser step, and into one evaluation."""
+        step = self.state.global_step
+        if self.model.training:
+            return f"train {step} {self._step % self.current_gradient_accumulation_steps}"
+        count = self._killick_draws[1] + 1 if self._killick_draws[0] == step else 0
+        self._killick_draws = (step, count)
+        return f"eval {step} {count}"
 
     def _calculate_rewards(
         self, inputs: list[dict[str, Any]], prompts: list[Any], completions: list[Any], completion_ids_list: list[Any]
     ) -> Tensor:
         rewards_BF = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
         train = self.model.training
-        correct_PG = rewards_BF[:, self._killick_correctness_index()].view(
+        correct_PG = rewards_BF[:, self._killick_correctness].view(
             -1, self.num_generations if train else self.num_generations_eval
         )
         # NaN compares false both ways: a group with an unscorable row is neither all wrong nor all right.
@@ -131,7 +144,7 @@ class KillickTrainer(GRPOTrainer):
         if work is None or not self._killick_form.needs_reference:
             return
         view = names.rollout_view(
-            work, logp, entropy, self.state.global_step, self.state.max_steps, self._killick_gather
+            work, logp, entropy, self.state.global_step, self._killick_num_steps(), self._killick_gather
         )
         shaped = self._killick_shaper.shape(view)
         if self._killick_form.host_kl:
@@ -145,6 +158,10 @@ class KillickTrainer(GRPOTrainer):
             self._killick_term = terms.reduce_term(self, work, per_token)
         self._killick_sink.add(self._killick_shaper.metrics(view, shaped), self.model.training)
 
+    def _killick_num_steps(self) -> int:
+        """Optimiser steps of the run; before `train` (an evaluation of the start) what the settings say, at least 1."""
+        return max(self.state.max_steps, self.args.max_steps, 1)
+
     def _killick_gather(self, values: Tensor) -> Tensor:
         """One-dimensional values of all processes; lengths may differ, NaN fills up (and means masked anyway)."""
         return self.accelerator.gather(self.accelerator.pad_across_processes(values, pad_index=float("nan")))
@@ -152,7 +169,9 @@ class KillickTrainer(GRPOTrainer):
     # ---- state ----------------------------------------------------------------------------------------------------
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
-        checkpoint.save(self, trial)  # first: the host writes trainer_state.json last, which marks a whole checkpoint
+        checkpoint.save(
+            self, trial
+        )  # all ranks first: the host writes trainer_state.json last, which marks a whole checkpoint
         super()._save_checkpoint(model, trial)
 
     def _load_optimizer_and_scheduler(self, checkpoint_dir: str | None) -> None:
