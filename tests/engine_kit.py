@@ -29,6 +29,9 @@ SMALL: dict[str, Any] = {
     "seed": 7,
 }
 
+SGD: dict[str, Any] = {"optim": "sgd", "learning_rate": 0.01, "max_grad_norm": 0.0}
+"""Plain steps: AdamW divides the scale of the gradient out and blows rounding of near-zero gradients up."""
+
 
 def digit_share(completions: list[Any], **_: Any) -> list[float]:
     """A reward with spread in every group, so that 20 steps move the parameters whatever the model can solve."""
@@ -64,6 +67,40 @@ def make_trainer(trainer_class: Any, config_class: Any, folder: Path, *, extra: 
         processing_class=tokenizer,
         **(extra or {}),
     )
+
+
+def displace(trainer: Any, scale: float = 0.02) -> None:
+    """Move the policy away from its reference by seeded noise, so that no KL term is 0 at the first step."""
+    generator = torch.Generator().manual_seed(1)
+    for parameter in trainer.model.parameters():
+        parameter.data += scale * torch.randn(parameter.shape, generator=generator)
+
+
+def script_rollouts(trainer: Any) -> None:
+    """Replace sampling by completions that depend on (prompt, place in its group) alone.
+
+    Nothing can flip then: a run is a smooth function of its parameters and equal on every machine up to rounding, and
+    two processes see the rows that one would. Every second problem has one right completion, the others have none.
+    """
+    tokenizer, group = trainer.processing_class, trainer.num_generations
+    rows = Countdown().rows("train", 24)
+    texts = [tokenizer.apply_chat_template(r.prompt, add_generation_prompt=True, tokenize=False) for r in rows]
+    place = {text: index for index, text in enumerate(texts)}
+
+    def completion(index: int, member: int) -> list[int]:
+        steps = rows[index].solution.split(";")
+        written = [";".join(steps), steps[0], ";".join(steps[:2]), ";".join(reversed(steps))][member % 4]
+        if member % 4 == 0 and index % 2:
+            written += "0"  # no longer the target
+        ids = tokenizer(written, add_special_tokens=False)["input_ids"]
+        return ids if member % 4 == 2 else [*ids, tokenizer.eos_token_id]  # one of four is cut off
+
+    def scripted(prompt_ids: list[list[int]], *_: Any) -> tuple[list[list[int]], None]:
+        first = trainer.accelerator.process_index * len(prompt_ids)
+        which = [place[tokenizer.decode(ids)] for ids in prompt_ids]
+        return [completion(index, (first + row) % group) for row, index in enumerate(which)], None
+
+    trainer._generate_single_turn = scripted
 
 
 def run(trainer: Any, resume: str | None = None) -> Outcome:

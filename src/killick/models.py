@@ -7,21 +7,24 @@ always turned into an absolute path, because TRL loads the reference policy a se
 import json
 import logging
 import re
+import shutil
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from killick.errors import ConfigError, DataError
+from killick.errors import ConfigError, DataError, RecordError
 
 if TYPE_CHECKING:  # torch and transformers are imported when a model is loaded, not when a recipe is read
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _log = logging.getLogger(__name__)
-DTYPES = ("auto", "float32", "bfloat16", "float16")
+DTYPES = ("auto", "float64", "float32", "bfloat16", "float16")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
 _PAD_CANDIDATES = ("<|finetune_right_pad_id|>", "<|pad|>", "<pad>", "[PAD]", "<|endoftext|>")
+_MERGED = "merged_base"
 _PICKLED = ("pytorch_model*.bin", "adapter_model.bin", "*.pt", "*.pth")
 
 
@@ -207,6 +210,8 @@ def load_model(
     """
     source = resolve(name_or_path)
     weight_type, place = _dtype(dtype), pick_device(device)
+    if dtype == "float64" and place == "mps":
+        raise ConfigError('The device "mps" has no float64. Use dtype = "float32", or device = "cpu".')
     tokenizer = _tokenizer(source)
     model = _load_adapter(source, weight_type) if source.base else _load_weights(source, weight_type)
     rows = model.get_input_embeddings().weight.shape[0]
@@ -217,6 +222,53 @@ def load_model(
     if model.generation_config is not None and model.generation_config.pad_token_id is None:
         model.generation_config.pad_token_id = tokenizer.pad_token_id
     return model.to(place).eval(), tokenizer  # type: ignore[arg-type]
+
+
+def load_for_training(
+    name_or_path: str, dtype: str, run_dir: Path
+) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase]":
+    """As `load_model`, from a folder (or hub name) that can be loaded once more: TRL does so for its reference policy.
+
+    An adapter's folder holds no whole model, so the adapter is merged into its base once and kept in
+    `run_dir/merged_base`. A later call takes that folder as it is: a resumed run keeps its reference, even when the
+    adapter has been trained further since.
+
+    Args:
+        name_or_path: as in `resolve`.
+        dtype: as in `load_model`.
+        run_dir: folder of the run, one per recipe; created if needed.
+
+    Returns:
+        The model, with the place of its weights in `config._name_or_path`, and its tokenizer.
+
+    Raises:
+        ConfigError, DataError: as `load_model`.
+        RecordError: the merged model cannot be written.
+    """
+    if resolve(name_or_path).kind != "adapter":
+        return load_model(name_or_path, dtype)
+    merged = Path(run_dir).resolve() / _MERGED
+    if not merged.is_dir():
+        _save_merged(name_or_path, dtype, merged)
+    return load_model(str(merged), dtype)
+
+
+def _save_merged(name_or_path: str, dtype: str, folder: Path) -> None:
+    """Write beside `folder`, then rename: it exists only as a whole, and of several processes the first one wins."""
+    model, tokenizer = load_model(name_or_path, dtype, device="cpu")
+    draft = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        model.save_pretrained(draft)
+        tokenizer.save_pretrained(draft)
+        draft.rename(folder)
+    except Exception as error:  # safetensors has an error class of its own for a full disk
+        if not folder.is_dir():  # else another process was first, with the same content
+            raise RecordError(
+                f"Cannot write the model merged from {name_or_path} to {folder}: {_cause(error)}. "
+                "Free space and rights there, or choose another run folder."
+            ) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _load_weights(source: Source, dtype: Any) -> "PreTrainedModel":

@@ -1,12 +1,17 @@
 """Does the installed TRL still offer what the trainer relies on? Static checks, and one real step that is watched."""
 
+import ast
+import inspect
+from dataclasses import fields
+
 import pytest
 import torch
 from engine_kit import make_trainer
-from trl import GRPOTrainer
+from trl import GRPOConfig, GRPOTrainer
 
 from killick import KillickConfig, KillickTrainer
 from killick.engines.trl import contract
+from killick.engines.trl import trainer as trainer_module
 
 ANCHOR = {"beta": 0.1, "kl_form": "k3_loss", "max_steps": 1}
 
@@ -18,9 +23,58 @@ def test_static(name):
 
 def test_a_changed_host_is_found(monkeypatch):
     monkeypatch.delattr(GRPOTrainer, "_calculate_rewards")
-    found = contract.check_contract()["methods the trainer overrides or calls"]
+    found = contract.check_contract()["what the trainer overrides or calls"]
     assert found is not None
     assert "_calculate_rewards" in found
+
+
+SHADOWING = "no name of ours shadows the host's by accident"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("evaluate", "replaces evaluate of the host"),  # a method of the host
+        ("_metrics", "without the prefix _killick_: _metrics"),  # the host has it too, but only in instances
+        ("helper", "without the prefix _killick_: helper"),  # nobody's yet
+    ],
+)
+def test_an_accidental_name_is_found(monkeypatch, name, said):
+    monkeypatch.setattr(KillickTrainer, name, lambda self: None, raising=False)
+    found = contract.check_contract()[SHADOWING]
+    assert found is not None
+    assert said in found
+
+
+def test_an_override_not_listed_is_found(monkeypatch):
+    monkeypatch.setattr(contract, "OVERRIDES", contract.OVERRIDES - {"_compute_loss"})
+    assert "_compute_loss" in contract.check_contract()[SHADOWING]
+
+
+def foreign(trainer, stock):
+    """Attributes of a trainer that a stock one lacks and that lack our prefix."""
+    return sorted(n for n in vars(trainer).keys() - vars(stock).keys() if not n.startswith("_killick_"))
+
+
+def test_attributes_of_an_instance_have_our_prefix(tmp_path):
+    """`self.log = …` would hide the host's method: an attribute the stock trainer's instance does not have."""
+    stock = make_trainer(GRPOTrainer, GRPOConfig, tmp_path / "a", beta=0.1)
+    ours = make_trainer(KillickTrainer, KillickConfig, tmp_path / "b", guide="random", **ANCHOR)
+    assert vars(ours).keys() - vars(stock).keys()  # there is something to look at
+    assert foreign(ours, stock) == []
+    ours.log = ours.log
+    assert foreign(ours, stock) == ["log"]
+
+
+def test_no_attribute_of_the_host_is_assigned():
+    """Which names the source assigns to `self`: ours, and `beta`, which is put back after the loss call."""
+    tree = ast.parse(inspect.getsource(trainer_module))
+    assigned = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.value.id == "self"
+    }
+    assert {n for n in assigned if not n.startswith("_killick_")} == {"beta"}
 
 
 class Recorder(dict):
@@ -113,10 +167,6 @@ def test_group_rewards_arrive_in_group_order(tmp_path):
 
 def test_every_setting_of_the_host_passes_through(tmp_path):
     """KillickConfig adds four fields and fills one; vLLM and all other settings of TRL arrive as given."""
-    from dataclasses import fields
-
-    from trl import GRPOConfig
-
     given = {
         "output_dir": str(tmp_path), "bf16": False, "beta": 0.1, "vllm_mode": "server", "vllm_server_port": 8123,
         "vllm_gpu_memory_utilization": 0.55, "vllm_importance_sampling_mode": "token_truncate", "top_p": 0.9,

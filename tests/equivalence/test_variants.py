@@ -90,28 +90,48 @@ def test_evaluation_loop_uses_the_anchor_too(tmp_path):
     )  # fmt: skip
     trainer.train()
     metrics = trainer.evaluate(eval_dataset=trainer.train_dataset.select(range(4)))
-    assert metrics["eval_loss"] == metrics["eval_loss"]
-    logged = [entry for entry in trainer.state.log_history if "eval_sage/q_mean" in entry]
-    assert logged
+    assert torch.isfinite(torch.tensor(metrics["eval_loss"]))
+    logged = [entry["eval_sage/q_mean"] for entry in trainer.state.log_history if "eval_sage/q_mean" in entry]
+    assert len(logged) == 1
+    assert 1.0 < logged[0] <= 1.4
 
 
-def test_noise_is_a_function_of_seed_step_and_row(tmp_path):
-    def noise(seed, step, length=5):
+def test_noise_is_a_function_of_seed_generation_and_row(tmp_path):
+    def noise(seed, step, micro_step=0, length=5):
         trainer = make_trainer(
-            KillickTrainer, KillickConfig, tmp_path, beta=0.1, kl_form="k3_loss", guide="random", max_steps=1, seed=seed
-        )
-        trainer.state.global_step = step
+            KillickTrainer, KillickConfig, tmp_path, beta=0.1, kl_form="k3_loss", guide="random", max_steps=1,
+            gradient_accumulation_steps=4, steps_per_generation=1, seed=seed,
+        )  # fmt: skip
+        trainer.current_gradient_accumulation_steps = 4
+        trainer.state.global_step, trainer._step = step, micro_step
+        trainer.model.train()
         return trainer._killick_noise(torch.zeros(8, length, dtype=torch.long))
 
     first = noise(1, 3)
     assert set(first) == {"killick_noise_normal", "killick_noise_uniform"}
-    again, longer = noise(1, 3), noise(1, 3, 9)
+    again, longer = noise(1, 3), noise(1, 3, length=9)
     for key, value in first.items():
         assert torch.equal(value, again[key])
         assert torch.equal(value, longer[key][:, :5])
     key = "killick_noise_normal"
-    assert not torch.equal(first[key], noise(1, 4)[key])
-    assert not torch.equal(first[key], noise(2, 3)[key])
+    for other in (noise(1, 4), noise(2, 3), noise(1, 3, micro_step=1)):  # the last: a second generation in one step
+        assert not torch.equal(first[key], other[key])
+    assert torch.equal(first[key], noise(1, 3, micro_step=4)[key])  # the counter restarts with each optimiser step
+
+
+def test_evaluation_batches_get_noise_of_their_own_and_work_before_training(tmp_path):
+    trainer = make_trainer(
+        KillickTrainer, KillickConfig, tmp_path, beta=0.1, kl_form="k3_loss", guide="token", max_steps=1,
+        per_device_eval_batch_size=8,
+    )  # fmt: skip
+    trainer.evaluate(eval_dataset=trainer.train_dataset.select(range(4)))
+    logged = [entry["eval_sage/q_mean"] for entry in trainer.state.log_history if "eval_sage/q_mean" in entry]
+    assert len(logged) == 1
+    assert 0.6 <= logged[0] <= 1.4
+    trainer.model.eval()
+    ids = torch.zeros(8, 5, dtype=torch.long)
+    one, two = (trainer._killick_noise(ids)["killick_noise_normal"] for _ in range(2))
+    assert not torch.equal(one, two)
 
 
 def test_guide_object_and_plain_config_errors(tmp_path):
@@ -127,7 +147,12 @@ def test_guide_object_and_plain_config_errors(tmp_path):
     with pytest.raises(ConfigError, match="kl_form is not set"):
         make_trainer(KillickTrainer, KillickConfig, tmp_path, beta=0.1)
     with pytest.raises(ConfigError, match="not a reward function"):
-        run(make_trainer(KillickTrainer, KillickConfig, tmp_path, kl_form="none", correctness_reward="x", max_steps=1))
+        make_trainer(KillickTrainer, KillickConfig, tmp_path, kl_form="none", correctness_reward="x", max_steps=1)
+    with pytest.raises(ConfigError, match="Two guides"):
+        make_trainer(
+            KillickTrainer, KillickConfig, tmp_path, beta=0.1, kl_form="k3_loss", guide="token",
+            extra={"guide": BranchGuide()},
+        )  # fmt: skip
 
 
 def test_failed_groups_are_counted_by_correctness(tmp_path):

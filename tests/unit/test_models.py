@@ -1,6 +1,7 @@
 """Model loading on tiny folders: what resolves to what, and that no damaged folder loads silently."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -8,9 +9,11 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from trl.trainer.utils import create_model_from_path, get_config_model_id
 
-from killick.errors import ConfigError, DataError
-from killick.models import load_model, load_tokenizer, pick_device, resolve
+from killick.errors import ConfigError, DataError, RecordError
+from killick.evaluate.settings import Performance
+from killick.models import DTYPES, load_for_training, load_model, load_tokenizer, pick_device, resolve
 
 WORDS = ["<pad>", "<eos>", "<unk>", "one", "two", "three"]
 TEMPLATE = "{% for m in messages %}{{ m['content'] }} {% endfor %}"
@@ -109,6 +112,91 @@ def test_an_adapter_is_merged_into_its_base(folder: Path, tmp_path: Path) -> Non
     assert not torch.allclose(make_model().eval()(IDS).logits, expected, atol=1e-3)
     torch.testing.assert_close(model(IDS).logits, expected, atol=1e-5, rtol=1e-4)
     assert model.config._name_or_path == str((tmp_path / "lora").resolve())
+
+
+@pytest.fixture
+def lora_run(folder: Path, tmp_path: Path) -> tuple[Path, torch.Tensor]:
+    """A run folder that ended in a LoRA adapter, and the logits it should give."""
+    run = tmp_path / "lora_run"
+    run.mkdir()
+    (run / "resolved.json").write_text("{}", encoding="utf-8")
+    return run, make_adapter(folder, run / "model")
+
+
+def test_training_from_an_adapter_starts_at_a_folder_that_loads_again(
+    lora_run: tuple[Path, torch.Tensor], tmp_path: Path
+) -> None:
+    source, expected = lora_run
+    run_dir = tmp_path / "runs" / "next"
+    model, tokenizer = load_for_training(str(source), "float32", run_dir)
+    merged = run_dir / "merged_base"
+    assert model.config._name_or_path == str(merged)
+    assert [entry.name for entry in run_dir.iterdir()] == ["merged_base"]
+    assert tokenizer.chat_template == TEMPLATE
+    torch.testing.assert_close(model(IDS.to(model.device)).logits.cpu(), expected, atol=1e-5, rtol=1e-4)
+    # What TRL does for its reference policy.
+    reference = create_model_from_path(get_config_model_id(model.config), dtype=model.dtype).eval()
+    for (name, ours), (_, theirs) in zip(model.named_parameters(), reference.named_parameters(), strict=True):
+        assert torch.equal(ours.cpu(), theirs.cpu()), name
+    assert torch.equal(model(IDS.to(model.device)).logits.cpu(), reference(IDS.to(reference.device)).logits.cpu())
+    # A run trained from there is itself a start.
+    assert load_for_training(str(merged), "float32", tmp_path / "other")[0].config._name_or_path == str(merged)
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_resumed_run_keeps_its_merged_start(lora_run: tuple[Path, torch.Tensor], tmp_path: Path) -> None:
+    source, expected = lora_run
+    load_for_training(str(source), "float32", tmp_path / "run")
+    weights = tmp_path / "run" / "merged_base" / "model.safetensors"
+    written = weights.stat().st_mtime_ns
+    (source / "model" / "adapter_model.safetensors").write_bytes(b"trained further")
+    model, _ = load_for_training(str(source), "float32", tmp_path / "run")
+    assert weights.stat().st_mtime_ns == written
+    torch.testing.assert_close(model(IDS.to(model.device)).logits.cpu(), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_the_merged_start_keeps_its_dtype(lora_run: tuple[Path, torch.Tensor], tmp_path: Path) -> None:
+    model, _ = load_for_training(str(lora_run[0]), "bfloat16", tmp_path / "run")
+    assert {p.dtype for p in model.parameters()} == {torch.bfloat16}
+    assert {b.dtype for name, b in model.named_buffers() if "inv_freq" in name} == {torch.float32}
+    assert load_model(str(tmp_path / "run" / "merged_base"), dtype="auto")[0].dtype == torch.bfloat16
+
+
+def test_a_failed_merge_leaves_nothing_that_looks_whole(
+    lora_run: tuple[Path, torch.Tensor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def torn(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PreTrainedTokenizerFast, "save_pretrained", torn)
+        with pytest.raises(RecordError, match="No space left"):
+            load_for_training(str(lora_run[0]), "float32", tmp_path / "run")
+    assert list((tmp_path / "run").iterdir()) == []
+    load_for_training(str(lora_run[0]), "float32", tmp_path / "run")
+
+
+def test_of_two_processes_that_merge_the_first_one_wins(
+    lora_run: tuple[Path, torch.Tensor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged = tmp_path / "run" / "merged_base"
+
+    def overtaken(draft: Path, target: Path) -> None:
+        shutil.copytree(draft, target)  # the other process, an instant earlier
+        (target / "first").touch()
+        os.rename(draft, target)
+
+    monkeypatch.setattr(Path, "rename", overtaken)
+    model, _ = load_for_training(str(lora_run[0]), "float32", tmp_path / "run")
+    assert model.config._name_or_path == str(merged)
+    assert (merged / "first").exists()
+    assert [entry.name for entry in merged.parent.iterdir()] == ["merged_base"]
+
+
+def test_training_from_a_folder_loads_it_in_place(folder: Path, tmp_path: Path) -> None:
+    model, _ = load_for_training(str(folder), "float32", tmp_path / "run")
+    assert model.config._name_or_path == str(folder.resolve())
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_adapter_without_a_usable_base_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -229,3 +317,9 @@ def test_unknown_dtype_and_device(folder: Path) -> None:
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="this machine has none"):
             pick_device("cuda:0")
+
+
+@pytest.mark.parametrize("dtype", [name for name in DTYPES if name != "auto"])
+def test_every_dtype_an_evaluation_may_record_can_be_loaded(folder: Path, dtype: str) -> None:
+    assert Performance(dtype=dtype).dtype == dtype
+    assert load_model(str(folder), dtype=dtype, device="cpu")[0].dtype == getattr(torch, dtype)

@@ -1,12 +1,13 @@
 """Results go to stdout, everything else to stderr, so that `--json` output can be piped."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-out = Console()
+out = Console(width=None if sys.stdout.isatty() else 140)  # a log file has no width; 80 would tear tables apart
 err = Console(stderr=True)
 
 SetOption = Annotated[

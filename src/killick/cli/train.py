@@ -1,5 +1,6 @@
 """`killick train`: one recipe, resumed by itself, then evaluated."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +40,8 @@ def train(
     from killick.engines.trl.run import train as run_training
 
     model = run_training(resolved, folder, err)
+    if int(os.environ.get("RANK", "0")) != 0:
+        return  # started by torchrun or accelerate: one process evaluates and reports, for there is one folder
     written(folder / "train_log.jsonl", model)
     if evaluate and resolved.evaluate.splits:
         from killick.cli.evaluate import evaluate_splits

@@ -22,20 +22,21 @@ _TEXT_FILES = (
     "tokenizer.model",
 )
 _WEIGHT_PATTERNS = ("*.safetensors", "*.bin")
+_HUB_WEIGHTS = ("model*.safetensors", "model.safetensors.index.json", "adapter_model.safetensors")
 _WHOLE_BYTES = 50_000_000
 _BLOCK_BYTES = 65_536
 _NUM_BLOCKS = 128
 
 
 def model_identity(name_or_path: str) -> ModelIdentity:
-    """The identity of a model folder, or of a hub model already in the local cache.
+    """The identity of a model folder, or of a hub model, whose files are fetched unless they are in the local cache.
 
     Weight files under 50 MB are hashed whole. Of a larger one, its size and 128 blocks of 64 KiB spread evenly from
     its first byte (the safetensors header) to its last are hashed: two checkpoints of one training run have equal
     headers and sizes, and differ in nearly every block. An adapter folder includes the fingerprint of its base.
 
     Raises:
-        DataError: no such folder, or no weights in it.
+        DataError: no such folder, no weights in it, or the hub cannot be reached or has no such model.
     """
     folder = _folder(name_or_path)
     weights = sorted({path for pattern in _WEIGHT_PATTERNS for path in folder.glob(pattern)})
@@ -57,14 +58,20 @@ def _folder(name_or_path: str) -> Path:
     if folder.is_dir():
         return folder
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.errors import HFValidationError
 
     try:
-        return Path(snapshot_download(name_or_path, local_files_only=True))
-    except (HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        # Exactly the files hashed here and loaded later; sub-folders hold other formats. Offline, the cache must do.
+        patterns = [*_TEXT_FILES, *_HUB_WEIGHTS]
+        return Path(snapshot_download(name_or_path, allow_patterns=patterns, ignore_patterns=["*/*"]))
+    except HFValidationError as error:
+        raise DataError(f"Model {name_or_path!r} is neither a folder nor a hub name. Check the path.") from error
+    except Exception as error:  # a class of its own for every way the network, the hub or the cache can fail
+        lines = str(error).strip().splitlines()
         raise DataError(
-            f"Model {name_or_path!r} is neither a folder nor a hub model in the local cache. "
-            "Check the path, or load the model once so that it is cached."
+            f"Model {name_or_path!r} is no folder here, and it cannot be fetched from the hub, nor is it complete in "
+            f"the local cache ({type(error).__name__}: {lines[0] if lines else ''}). Check the name and the "
+            "connection, or give the path of a local folder that holds the model."
         ) from error
 
 

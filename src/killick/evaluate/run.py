@@ -1,6 +1,5 @@
 """One evaluation from start to finish: sample, verify, record, summarise; stop and resume at any point."""
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +19,7 @@ from killick.evaluate.summary import summarise
 from killick.evaluate.writer import RecordWriter
 from killick.provenance import write_json
 from killick.tasks.types import Row, Task
-from killick.verifiers.types import Verdict, wrong
-
-logger = logging.getLogger(__name__)
+from killick.verifiers.judge import judge
 
 _SAVE_EVERY_S = 10.0
 
@@ -63,7 +60,7 @@ def evaluate(
 
     Raises:
         ConfigError: the spec does not describe this task.
-        DataError: two problems share a uid, no chat template, or the model returns NaN.
+        DataError: two problems share a uid, a gold is unreadable, no chat template, or the model returns NaN.
         RecordError: the folder holds another evaluation or corrupt records, or cannot be written.
         KeyboardInterrupt: passed on, after everything sampled so far is on disk.
     """
@@ -83,7 +80,7 @@ def evaluate(
                     batch_size=spec.performance.batch_size,
                 )
                 for batch in batches:
-                    records = _judge(task, rows, batch, spec)
+                    records = _records(task, rows, batch, spec)
                     writer.append(records)
                     tick()
                     show(records)
@@ -111,11 +108,11 @@ def _rows(task: Task, spec: EvaluationSpec) -> Mapping[str, Row]:
     return {row.uid: row for row in rows}
 
 
-def _judge(task: Task, rows: Mapping[str, Row], batch: Sequence[Completion], spec: EvaluationSpec) -> list[Record]:
+def _records(task: Task, rows: Mapping[str, Row], batch: Sequence[Completion], spec: EvaluationSpec) -> list[Record]:
     run, seed, verifier = spec.hash(), spec.sampling.seed, task.verifier
     records = []
     for made in batch:
-        verdict = _verdict(verifier, made, rows[made.uid])
+        verdict = judge(verifier, made.text, rows[made.uid].answer)
         records.append(
             Record(
                 run=run,
@@ -131,16 +128,6 @@ def _judge(task: Task, rows: Mapping[str, Row], batch: Sequence[Completion], spe
             )
         )
     return records
-
-
-def _verdict(verifier: Any, made: Completion, row: Row) -> Verdict:
-    """The verifier's verdict; a crash, which its protocol forbids, is logged and counted under reason "error"."""
-    try:
-        verdict: Verdict = verifier(made.text, row.answer)
-        return verdict
-    except Exception:
-        logger.exception("the verifier crashed on sample %d of problem %r", made.sample, made.uid)
-        return wrong("error")
 
 
 @contextmanager

@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any
 
 from killick.errors import ConfigError, RecordError
+from killick.models import DTYPES
 from killick.tasks.types import Row, Task
-
-DTYPES = ("auto", "float64", "float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)

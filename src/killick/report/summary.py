@@ -10,6 +10,7 @@ from killick.report.markup import finite, number
 from killick.report.study import Arm, Study
 
 LAST_STEPS = 10
+TERMINAL_KS = (1, 16)
 SHOWN_KS = (1, 8, 64, 128, 256, 1024)
 
 
@@ -35,8 +36,9 @@ def study_summary(study: Study) -> dict[str, Any]:
 
 
 def summary_table(study: Study) -> Table:
-    """The main numbers for a terminal, one row a model and split."""
-    ks = shown_ks(study)
+    """The main numbers for a terminal, one row a model and split; few enough columns for 120 characters."""
+    available = {k for found in study.coverage.values() for k in found.at}
+    ks = sorted({k for k in TERMINAL_KS if k in available} | ({max(available)} if available else set()))
     table = Table(title=study.title, title_justify="left")
     table.add_column("model")
     table.add_column("split")

@@ -4,9 +4,9 @@ A bare gold such as `2\sqrt{5}` is read by math-verify as 2, which rejects the r
 is therefore never passed bare (108 of the 500 MATH-500 golds are unreachable otherwise).
 
 The last `\boxed{…}` of a completion is its answer; boxes joined by commas or "and" form one list; an empty or unclosed
-last box is `no_answer`. Before math-verify is asked, equal text and exact rational arithmetic decide the plain cases,
-and inputs that would make it compute for minutes (towers of powers, factorials of large numbers, deep nesting) are
-`unparsable`.
+last box is `no_answer`. Before math-verify is asked, exact rational arithmetic and equal text decide the plain cases.
+What it would misread (it takes "1 2" for 1 + 2) or compute with for minutes (towers of powers, factorials of large
+numbers, deep nesting) is `unparsable`.
 """
 
 import logging
@@ -22,6 +22,7 @@ from math_verify.parser import LatexExtractionConfig
 from sympy import Expr, N
 
 from killick.errors import ConfigError, DataError
+from killick.verifiers.boxed import boxed_answer, closing
 from killick.verifiers.deadline import DeadlineExceeded, within
 from killick.verifiers.number import NumberVerifier, clean, exact
 from killick.verifiers.types import RIGHT, Verdict, wrong
@@ -40,11 +41,18 @@ _COSTLY = (
     re.compile(r"\\(?:[Gg]amma|zeta|d?binom|tbinom|sum|prod|int)(?=.*(?:[0-9]{4}|[0-9]{2}\s*\^|!))", re.DOTALL),
     re.compile(r"[0-9][eE][+-]?[0-9]{3}"),
 )
-_BRACE = re.compile(r"(?<!\\)[{}]")
-_JOINED = re.compile(r"[\s$]*(?:,|;|and|, ?and)[\s$]*")
 _FINAL = re.compile(r"final answer\s?(?:is|:)\s*([^\n]*)", re.IGNORECASE)
 _HASHES = re.compile(r"####[ \t]*([^\n]*)")
-_DROP = re.compile(r"\\(?:left|right)(?![A-Za-z])|\\[!,;: ]|\s+|\$")
+# White space in all its spellings. Math mode ignores it, but between two digits it parts two numbers.
+_SPACE = re.compile(r"(?:(?<!\\)\\[,;:> ]|~|\\q?quad(?![A-Za-z])|\\(?:text|mbox)\{\s*\}|\s)+")
+_THOUSANDS = re.compile(
+    r"(?<![0-9A-Za-z.,^_/])(?<![0-9A-Za-z.^_] )[1-9][0-9]{0,2}(?: [0-9]{3})+(?! ?[0-9/^])(?!,[0-9])"
+)  # 12 345 678, but not the 1 234 of "5 1 234", "1 234/5" or "1,234 567"
+_MIXED = re.compile(r"(?<![0-9.^_/])(?<![0-9.] )([0-9]{1,9}) ([0-9]{1,9})/([0-9]{1,9})(?! ?[0-9/^.])")
+_BARE_ARGUMENTS = re.compile(r"(\\[dt]?(?:frac|binom)) ?([0-9]) ?([0-9])")  # \frac 1 2
+_TWO_NUMBERS = re.compile(r"(?<![0-9^_])[0-9]+\.? \.?[0-9]")  # \log_2 8 and 2^6 3^5 are fine
+_DROP = re.compile(r"\\(?:left|right)(?![A-Za-z])|\\?\$")
+_NEEDLESS_SPACE = re.compile(r"(?<![0-9.]) | (?![0-9.])")
 
 
 def _no_timeout_notice(record: logging.LogRecord) -> bool:
@@ -56,40 +64,6 @@ for _name in ("math_verify.parser", "math_verify.grader"):
     logging.getLogger(_name).addFilter(_no_timeout_notice)
 
 
-def boxed_answer(text: str) -> str | None:
-    r"""The last box's content, joined with earlier boxes that belong to the same list.
-
-    Returns:
-        None without a box; "" when the last one is empty or never closed.
-    """
-    boxes: list[tuple[int, int, str]] = []
-    for match in re.finditer(r"\\boxed\s?\{", text):
-        if boxes and match.start() < boxes[-1][1]:
-            continue  # a box inside a box
-        end = _closing(text, match.end())
-        boxes.append((match.start(), end or len(text) + 1, "" if end is None else text[match.end() : end - 1]))
-    if not boxes:
-        return None
-    if not boxes[-1][2].strip():
-        return ""
-    parts = [boxes[-1][2]]
-    for left, right in zip(reversed(boxes[:-1]), reversed(boxes[1:]), strict=True):
-        if not _JOINED.fullmatch(text, left[1], right[0]):
-            break
-        parts.insert(0, left[2])
-    return ", ".join(parts)
-
-
-def _closing(text: str, start: int) -> int | None:
-    """Position after the brace that closes the one before `start`."""
-    depth = 1
-    for brace in _BRACE.finditer(text, start):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return brace.end()
-    return None
-
-
 def is_costly(text: str) -> bool:
     """Whether computing with this text may take minutes or exhaust memory. Errs on the side of yes."""
     depth = deepest = 0
@@ -99,10 +73,27 @@ def is_costly(text: str) -> bool:
     return deepest > _MAX_DEPTH or any(pattern.search(text) for pattern in _COSTLY)
 
 
+def _spaced(text: str) -> str:
+    """One spelling of white space, none inside a number with separated thousands; everything below reads this."""
+    text = re.sub(r",\\!\s*", ",", clean(text)).replace("\\!", "")
+    text = _BARE_ARGUMENTS.sub(r"\1{\2}{\3}", _SPACE.sub(" ", text).strip())
+    return _THOUSANDS.sub(lambda match: match[0].replace(" ", ""), text)
+
+
 def _plain(text: str) -> str:
     """Spelling differences that never change the meaning, removed."""
-    text = _DROP.sub("", text.strip().rstrip("."))
-    return text.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
+    text = re.sub(" +", " ", _DROP.sub(" ", text.rstrip(" ."))).strip()
+    return _NEEDLESS_SPACE.sub("", text).replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
+
+
+def _mixed(match: re.Match[str]) -> str:
+    r"""2 3/4 as 2\frac{3}{4}, which math-verify reads as 11/4; 2 7/4 stays what it is."""
+    return rf"{match[1]}\frac{{{match[2]}}}{{{match[3]}}}" if int(match[2]) < int(match[3]) else match[0]
+
+
+def _has_stray_number(text: str) -> bool:
+    """Whether two numbers stand side by side, as in "1 2": math-verify would add them up."""
+    return bool(_TWO_NUMBERS.search(_MIXED.sub(_mixed, _plain(text))))
 
 
 def _compare_numbers(found_text: str, gold_text: str) -> bool | None:
@@ -111,6 +102,7 @@ def _compare_numbers(found_text: str, gold_text: str) -> bool | None:
     A decimal of six significant digits or more may stand for the exact value it rounds; shorter ones may not. A per
     cent sign may be added to a gold that has none.
     """
+    found_text, gold_text = (text.replace("{,}", ",").strip(" $").rstrip(".") for text in (found_text, gold_text))
     found, gold = exact(found_text), exact(gold_text)
     if found is None and gold is not None and exact(found_text.rstrip("\\% ")) == gold:
         return True
@@ -118,7 +110,7 @@ def _compare_numbers(found_text: str, gold_text: str) -> bool | None:
         return None
     if found == gold:
         return True
-    digits = found_text.strip(" $").lstrip("-").partition(".")
+    digits = found_text.lstrip("-").replace(",", "").partition(".")
     if not digits[1] or len((digits[0] + digits[2]).lstrip("0")) < 6 or not digits[2].isdigit():
         return False
     return abs(found - gold) <= Fraction(1, 2 * 10 ** len(digits[2]))
@@ -126,14 +118,13 @@ def _compare_numbers(found_text: str, gold_text: str) -> bool | None:
 
 @lru_cache(maxsize=16_384)
 def _parse_gold(answer: str) -> tuple[Any, ...]:
-    bare = answer.strip().strip("$").strip()
-    return tuple(_parse(bare))
+    return tuple(_parse(_spaced(answer).strip("$").strip()))
 
 
 def _parse(bare: str) -> list[Any]:
     """Candidates math-verify sees in a wrapped text. The text has no unbalanced brace and is not costly."""
     return parse(
-        f"\\boxed{{{bare}}}",
+        f"\\boxed{{{_MIXED.sub(_mixed, bare)}}}",
         extraction_config=_LATEX,
         fallback_mode="no_fallback",
         parsing_timeout=None,
@@ -207,16 +198,17 @@ class LatexVerifier:
             return wrong("no_answer")
         if len(found) > self.max_answer_chars:
             return wrong("unparsable")
-        if _plain(found) == _plain(answer):
-            return RIGHT
-        same = _compare_numbers(found, answer)
+        found, gold = _spaced(found), _spaced(answer)
+        same = _compare_numbers(found, gold)
         if same is not None:
             return RIGHT if same else wrong()
+        if _plain(found) == _plain(gold):
+            return RIGHT
         if is_costly(answer):
             self.check_gold(answer)
-        if is_costly(found) or _closing(found + "}", 0) != len(found) + 1:
+        if is_costly(found) or closing(found + "}", 0) != len(found) + 1 or _has_stray_number(found):
             return wrong("unparsable")
-        return self._ask(found, answer)
+        return wrong() if _has_stray_number(gold) else self._ask(found, answer)
 
     def _ask(self, found: str, answer: str) -> Verdict:
         def work() -> Verdict:

@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Literal
 
 from killick.errors import ConfigError, DataError
+from killick.verifiers.boxed import last_box
 from killick.verifiers.types import RIGHT, Verdict, wrong
 
 # Every pattern below is linear in the length of the text: no quantifier repeats something that can match itself.
@@ -28,7 +29,7 @@ _NUMBER = re.compile(
     r"(?:[eE](?P<exponent>[+-]?[0-9]{1,3})(?![0-9]))?"
     r"(?:/(?P<bottom>[0-9]+))?"
 )
-_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+")  # not "0,500", which is a half in some countries
 _OPERATOR = r"(?:\*\*|[*/+^×·÷-])"
 # An operator has spaces on both sides or on none; "5 **18**" is bold print.
 _BEFORE = re.compile(
@@ -62,24 +63,8 @@ def clean(text: str) -> str:
     return _CONTROL.sub("\ufffd", text)
 
 
-def last_box(text: str) -> str | None:
-    r"""Content of the last \boxed{…} with balanced braces; "" when it is never closed, None when there is no box."""
-    start = text.rfind("\\boxed")
-    if start < 0:
-        return None
-    opening = start + len("\\boxed")
-    if text[opening : opening + 1] != "{":
-        return ""
-    depth = 0
-    for brace in re.finditer(r"(?<!\\)[{}]", text[opening:]):
-        depth += 1 if brace[0] == "{" else -1
-        if depth == 0:
-            return text[opening + 1 : opening + brace.start()]
-    return ""
-
-
 def _value(match: re.Match[str], max_digits: int) -> Fraction | None:
-    """Exact value of one match of the number pattern; None when malformed, too long or over zero."""
+    """Exact value of one match of the number pattern; None when malformed, ambiguous, too long or over zero."""
     head, tail = match["head"] or "0", (match["tail"] or ".0")[1:]
     bottom, exponent = match["bottom"] or "1", int(match["exponent"] or 0)
     if "," in head and not _THOUSANDS.fullmatch(head):
@@ -87,7 +72,10 @@ def _value(match: re.Match[str], max_digits: int) -> Fraction | None:
     if max(len(head) + len(tail), len(bottom), abs(exponent)) > max_digits or not bottom.strip("0"):
         return None
     value = Fraction(f"{head.replace(',', '')}.{tail}") * Fraction(10) ** exponent / int(bottom)
-    value += int(match["whole"] or 0)
+    if match["whole"]:
+        if value >= 1:
+            return None  # "1 234/5" may be 1 + 234/5 or 1234/5
+        value += int(match["whole"])
     return -value if match["minus"] or match["inner_minus"] else value
 
 

@@ -12,6 +12,7 @@ from killick.errors import ConfigError, DataError, RecordError
 from killick.evaluate import run as run_module
 from killick.evaluate.folder import load
 from killick.evaluate.run import evaluate
+from killick.verifiers.number import NumberVerifier
 from killick.verifiers.types import RIGHT
 
 
@@ -201,6 +202,16 @@ def test_a_crashing_verifier_is_counted_and_logged(go, make_spec, task, tmp_path
         "frac": {}, "rest_frac": 0.0, "num_distinct": 0, "num_distinct_per_problem_mean": 0.0,
     }  # fmt: skip
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_an_unreadable_gold_stops_the_evaluation(go, make_spec, task, tmp_path):
+    class Unreadable(type(task)):
+        @property
+        def verifier(self):
+            return NumberVerifier()  # the golds of the toy task are letters
+
+    with pytest.raises(DataError, match="gold answer 'a' is not a plain number"):
+        go(make_spec(), tmp_path, task=Unreadable())
 
 
 def test_progress_goes_to_standard_error_only(model, tokenizer, task, make_spec, tmp_path, capsys):

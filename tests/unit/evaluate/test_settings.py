@@ -1,7 +1,12 @@
 import dataclasses
 import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
 
 import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError
 
 from killick.errors import ConfigError, DataError, RecordError
 from killick.evaluate.identity import model_identity
@@ -109,3 +114,60 @@ def test_missing_model_is_a_data_error(tmp_path):
         model_identity(str(tmp_path))
     with pytest.raises(DataError, match="neither a folder nor"):
         model_identity(str(tmp_path / "absent"))
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch, model, tokenizer):
+    """A stand-in for the hub that "fetches" a saved model, and the calls it got; set `fails` to make it raise."""
+    calls = SimpleNamespace(kwargs=[], fails=None)
+
+    def snapshot_download(name, **kwargs):
+        calls.kwargs.append(kwargs)
+        if calls.fails:
+            raise calls.fails
+        folder = tmp_path / "cache" / name
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return str(folder)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    return calls
+
+
+def test_a_hub_model_is_fetched_and_equals_the_same_model_in_a_folder(hub, tmp_path, model, tokenizer):
+    model.save_pretrained(tmp_path / "local")
+    tokenizer.save_pretrained(tmp_path / "local")
+    fetched = model_identity("owner/model")
+    assert fetched.name == "owner/model"
+    assert fetched.fingerprint == model_identity(str(tmp_path / "local")).fingerprint
+    assert len(hub.kwargs) == 1  # the folder asked nothing
+    assert not hub.kwargs[0].get("local_files_only")  # an empty cache must not be the end
+
+
+def test_what_is_fetched_is_what_is_loaded(hub):
+    from huggingface_hub.utils import filter_repo_objects
+
+    model_identity("owner/model")
+    kept = {key: hub.kwargs[0][key] for key in ("allow_patterns", "ignore_patterns")}
+    wanted = ["config.json", "tokenizer.json", "chat_template.jinja", "model-00001-of-00002.safetensors"]
+    wanted += ["model.safetensors", "model.safetensors.index.json"]
+    others = ["pytorch_model.bin", "onnx/model.onnx", "onnx/config.json", "half/model.safetensors", "README.md", "x.py"]
+    assert sorted(filter_repo_objects(wanted + others, **kept)) == sorted(wanted)
+
+
+@pytest.mark.parametrize("error", [ConnectionError("no route"), LocalEntryNotFoundError("not cached"), RuntimeError()])
+def test_an_unreachable_hub_is_a_data_error_with_the_way_out(hub, error):
+    hub.fails = error
+    with pytest.raises(DataError, match=rf"cannot be fetched.*{type(error).__name__}.*path of a local folder"):
+        model_identity("owner/model")
+
+
+def test_without_network_and_cache_the_real_client_ends_in_the_same_error(tmp_path):
+    """In a fresh process, because the client reads its environment on import."""
+    code = "from killick.evaluate.identity import model_identity; model_identity('owner/model')"
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
+    )
+    assert "DataError: Model 'owner/model' is no folder here" in done.stderr

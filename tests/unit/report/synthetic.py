@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from killick.evaluate.folder import EvaluationFolder
-from killick.provenance import write_json
 from killick.evaluate.records import Record, read_records
 from killick.evaluate.settings import EvaluationSpec, ModelIdentity, SamplingSettings
 from killick.evaluate.summary import summarise
+from killick.provenance import write_json
 
 MODES = ("++-", "+*-", "**-", "+-*", "*+/", "--*", "+/-")
 

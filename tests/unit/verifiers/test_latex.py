@@ -10,7 +10,7 @@ import pytest
 
 from killick.errors import ConfigError, DataError
 from killick.verifiers.deadline import DeadlineExceeded, within
-from killick.verifiers.latex import LatexVerifier, boxed_answer, is_costly
+from killick.verifiers.latex import LatexVerifier, is_costly
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 
@@ -42,6 +42,45 @@ BOXED = [
     (r"\frac{1}{2^{98}}", r"\frac{1}{2^{99}}", "wrong"),  # equal in the first six decimals
     ("0.0000001", "0.0000002", "wrong"),
     (r"[0, \infty)", r"[0,\infty)", "right"),
+    # white space parts two numbers, except the thousands of one and a mixed number
+    ("2 3/4", "23/4", "wrong"),
+    ("2 3/4", "11/4", "right"),
+    (r"2\frac{3}{4}", "2 3/4", "right"),
+    ("2\u00a03/4", "11/4", "right"),
+    ("x = 2 3/4", "x = 11/4", "right"),
+    ("23/4", "2 3/4", "wrong"),
+    ("2 7/4", "15/4", "unparsable"),
+    ("1 2", "12", "unparsable"),
+    (r"1\ 2", "12", "unparsable"),
+    (r"1\,2", "12", "unparsable"),
+    (r"1\quad 2", "12", "unparsable"),
+    ("1~2", "12", "unparsable"),
+    (r"1\text{ }2", "12", "unparsable"),
+    ("1$ $2", "12", "unparsable"),
+    ("1\n2", "12", "unparsable"),
+    ("1 2", "3", "unparsable"),  # math-verify adds them
+    ("3", "1 2", "wrong"),
+    ("12", "1 2", "wrong"),
+    ("1 2", r"1\,2", "right"),  # the same text
+    ("(1 2, 3)", "(12, 3)", "unparsable"),
+    (r"\frac{1 2}{5}", r"\frac{12}{5}", "unparsable"),
+    ("0.5 5", "0.55", "unparsable"),
+    ("2^{6} 3", "2^{63}", "wrong"),
+    ("2^6 3^5", r"2^6 \cdot 3^5", "right"),
+    (r"\log_2 8", "3", "right"),
+    (r"\frac 1 2", "0.5", "right"),
+    (r"1\,234", "1234", "right"),
+    (r"1\ 234", "1234", "right"),
+    ("1{,}234", "1234", "right"),
+    (r"1,\! 234", "1234", "right"),
+    ("12 345 678", "12345678", "right"),
+    (r"12\,345\text{ cm}", "12345", "right"),
+    ("12 34", "1234", "unparsable"),
+    ("1 234 5", "12345", "unparsable"),
+    ("1 234/5", "1234/5", "unparsable"),  # or 1 + 234/5
+    ("0{,}500", "500", "wrong"),
+    ("2x + 1", "2 x+1", "right"),
+    (r"1\!2", "12", "right"),
     # hostile or meaningless
     ("9**9**9**9", "9", "unparsable"),
     ("9^{9^{9^9}}", "9", "unparsable"),
@@ -182,13 +221,6 @@ def test_within_passes_errors_on() -> None:
         within(5.0, lambda: 1 // 0)
 
 
-def test_boxes_are_joined_only_when_they_belong_together() -> None:
-    assert boxed_answer(r"\boxed{1}, \boxed{2}") == "1, 2"
-    assert boxed_answer(r"\boxed{1} so \boxed{2}") == "2"
-    assert boxed_answer("no box") is None
-    assert boxed_answer(r"\boxed{1} \boxed{2") == ""
-
-
 @pytest.mark.parametrize(
     "text", ["e^{-x^2}", "2^6 3^5 5^4", r"\frac{n!}{k!(n-k)!}", "x^{100}", r"\int_0^1 x\,dx", "5!"]
 )
@@ -214,7 +246,7 @@ def test_every_math500_gold_is_matched_by_itself() -> None:
 
 
 def test_shared_cases_no_wrong_answer_is_accepted() -> None:
-    """Measured: 141 of the 177 equivalent pairs are accepted, and none of the 63 different ones."""
+    """Measured: 142 of the 177 equivalent pairs are accepted, and none of the 63 different ones."""
     verifier = LatexVerifier()
     accepted, wrongly = 0, []
     for case in shared_lines("verify/cases.jsonl"):
@@ -227,4 +259,4 @@ def test_shared_cases_no_wrong_answer_is_accepted() -> None:
         if correct and not case["expected"]:
             wrongly.append((case["gold"], case["pred"]))
     assert wrongly == []
-    assert accepted >= 141
+    assert accepted >= 142

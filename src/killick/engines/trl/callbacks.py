@@ -7,6 +7,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import torch
+import torch.distributed as dist
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
@@ -83,11 +85,13 @@ class ProgressBar(TrainerCallback):
 class SaveOnInterrupt(TrainerCallback):
     """First Ctrl-C (or SIGTERM): finish the step, write a checkpoint, stop. Second: stop at once.
 
-    Use as a context manager around `trainer.train()`; `interrupted` tells afterwards.
+    Use as a context manager around `trainer.train()`; `interrupted` tells afterwards. A signal to any process stops all
+    of them after the same step. `torchrun` passes Ctrl-C on and kills what still runs 30 s later.
     """
 
     def __init__(self, console: Console) -> None:
         self.interrupted = False
+        self._pressed = False  # in this process; `interrupted` may come from another one
         self._console = console
         self._previous: dict[int, Any] = {}
 
@@ -102,13 +106,23 @@ class SaveOnInterrupt(TrainerCallback):
             signal.signal(number, handler)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.interrupted:
+        if self._pressed:
             raise KeyboardInterrupt
-        self.interrupted = True
+        self._pressed = True
         self._console.print("Stopping after this step, then writing a checkpoint. Press again to stop at once.")
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        """Ask the host for a checkpoint and an end."""
-        if self.interrupted:
+        """Ask the host for a checkpoint and an end, if any process got a signal (a tiny collective a step)."""
+        if _anywhere(self._pressed, args.device):
+            self.interrupted = True
             control.should_save = True
             control.should_training_stop = True
+
+
+def _anywhere(flag: bool, device: torch.device) -> bool:
+    """Whether the flag is set in any process of the run."""
+    if not (dist.is_available() and dist.is_initialized()):
+        return flag
+    votes = torch.tensor(int(flag), device=device)
+    dist.all_reduce(votes, op=dist.ReduceOp.MAX)
+    return bool(votes)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, get_args
 
+from killick.verifiers.judge import judge
 from killick.verifiers.types import Reason, Verifier
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
@@ -28,8 +29,12 @@ class VerifierReward:
         log_metric: Callable[[str, float], None] | None = None,
         **_: Any,
     ) -> list[float]:
-        """Rewards of the rows, in order."""
-        verdicts = [self._verifier(_text(c), gold) for c, gold in zip(completions, answer, strict=True)]
+        """Rewards of the rows, in order; a crash of the verifier is 0, counted in `verify/error_frac`.
+
+        Raises:
+            DataError: a gold is unreadable.
+        """
+        verdicts = [judge(self._verifier, _text(c), gold) for c, gold in zip(completions, answer, strict=True)]
         if log_metric is not None and verdicts:
             counts = Counter(verdict.reason for verdict in verdicts)
             for reason in REASONS[1:]:

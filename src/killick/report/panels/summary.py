@@ -63,35 +63,28 @@ def _main(study: Study, split: str) -> Table:
 
 def _against(study: Study, other: Arm, split: str) -> Table | None:
     """pass@k of every trained arm minus that of `other`."""
-    ks, styles = shown_ks(study), arm_styles(study)
-    rows: list[list[Cell | str]] = []
-    for arm in _shown(study, split):
-        found = None if arm.is_base or arm.name == other.name else difference(arm, other, split, ks)
-        if found is not None:
-            name = Cell(arm.label, colour=styles[arm.name].colour)
-            rows.append([name, *(_difference(found.at.get(k)) for k in ks), str(found.num_pairs)])
-    if not rows:
-        return None
-    columns = ["model", *(f"Δ pass@{k}" for k in ks), "pairs"]
-    caption = f"Paired by problem and, between trained models, by training seed. {measured(study, split)}"
-    return Table(f"Split {split}: difference from {other.label}", columns, rows, caption=caption)
+    pairs = [(arm, other) for arm in _shown(study, split) if not arm.is_base and arm.name != other.name]
+    caption = "Paired by problem and, between trained models, by training seed."
+    return _differences(study, split, pairs, f"Split {split}: difference from {other.label}", caption)
 
 
 def _counterparts(study: Study, split: str) -> Table | None:
     """pass@k of every arm that names a counterpart, minus that of the counterpart."""
+    pairs = [(arm, study.arm(arm.against)) for arm in _shown(study, split) if arm.against is not None]
+    caption = "Two arms that differ in one thing, paired by problem and training seed."
+    return _differences(study, split, pairs, f"Split {split}: difference from the counterpart", caption)
+
+
+def _differences(study: Study, split: str, pairs: list[tuple[Arm, Arm]], title: str, caption: str) -> Table | None:
     ks, styles = shown_ks(study), arm_styles(study)
     rows: list[list[Cell | str]] = []
-    for arm in _shown(study, split):
-        other = study.arm(arm.against) if arm.against is not None else None
-        found = None if other is None else difference(arm, other, split, ks)
-        if other is not None and found is not None:
+    for arm, other in pairs:
+        found = difference(arm, other, split, ks)
+        if found is not None:
             name = Cell(arm.label, f"minus {other.label}", colour=styles[arm.name].colour)
             rows.append([name, *(_difference(found.at.get(k)) for k in ks), str(found.num_pairs)])
-    if not rows:
-        return None
     columns = ["model", *(f"Δ pass@{k}" for k in ks), "pairs"]
-    caption = f"Two arms that differ in one thing, paired by problem and training seed. {measured(study, split)}"
-    return Table(f"Split {split}: difference from the counterpart", columns, rows, caption=caption)
+    return Table(title, columns, rows, caption=f"{caption} {measured(study, split)}") if rows else None
 
 
 def _interval(interval: Interval | None) -> Cell:

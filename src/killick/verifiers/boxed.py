@@ -1,0 +1,55 @@
+r"""Where the \boxed{…} of a text are; every look-up here is linear in the length of the text."""
+
+import re
+
+_BRACE = re.compile(r"(?<!\\)[{}]")
+_OPENING = re.compile(r"\\boxed\s?\{")
+_JOINED = re.compile(r"[\s$]*(?:,|;|and|, ?and)[\s$]*")
+
+
+def closing(text: str, start: int) -> int | None:
+    """Position after the brace that closes the one before `start`; None when it is never closed."""
+    depth = 1
+    for brace in _BRACE.finditer(text, start):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.end()
+    return None
+
+
+def last_box(text: str) -> str | None:
+    r"""Content of the last box, the inner one of two nested.
+
+    Returns:
+        None without a box; "" when it has no braces or is never closed.
+    """
+    start = text.rfind("\\boxed")
+    if start < 0:
+        return None
+    opening = _OPENING.match(text, start)
+    end = closing(text, opening.end()) if opening else None
+    return text[opening.end() : end - 1] if opening and end else ""
+
+
+def boxed_answer(text: str) -> str | None:
+    r"""The last box's content, the outer one of two nested, joined with earlier boxes that belong to the same list.
+
+    Returns:
+        None without a box; "" when the last one is empty or never closed.
+    """
+    boxes: list[tuple[int, int, str]] = []
+    for match in _OPENING.finditer(text):
+        if boxes and match.start() < boxes[-1][1]:
+            continue  # a box inside a box
+        end = closing(text, match.end())
+        boxes.append((match.start(), end or len(text) + 1, "" if end is None else text[match.end() : end - 1]))
+    if not boxes:
+        return None
+    if not boxes[-1][2].strip():
+        return ""
+    parts = [boxes[-1][2]]
+    for left, right in zip(reversed(boxes[:-1]), reversed(boxes[1:]), strict=True):
+        if not _JOINED.fullmatch(text, left[1], right[0]):
+            break
+        parts.insert(0, left[2])
+    return ", ".join(parts)

@@ -1,0 +1,33 @@
+"""The one way training and evaluation call a verifier, so that both treat a failing one alike."""
+
+import logging
+
+from killick.errors import DataError, VerifierError
+from killick.verifiers.types import Verdict, Verifier, wrong
+
+_log = logging.getLogger(__name__)
+
+
+def judge(verifier: Verifier, completion: str, answer: str) -> Verdict:
+    """The verdict on one completion.
+
+    A crash, which the protocol forbids, is logged with its traceback and becomes reason "error", which both callers
+    count: the completion may have provoked it. An error raised on purpose is not about the completion, so it stops
+    the work: scoring every completion 0 would hide it.
+
+    Raises:
+        DataError: the gold is unreadable.
+        VerifierError: the verifier cannot be used at all.
+    """
+    try:
+        return verifier(completion, answer)
+    except (DataError, VerifierError):
+        raise
+    except Exception:
+        _log.exception(
+            '%s crashed on a completion of %d characters (gold %.80r): counted as reason "error".',
+            type(verifier).__name__,
+            len(completion),
+            answer,
+        )
+        return wrong("error")
