@@ -12,6 +12,7 @@ from killick.engines.trl.reward import VerifierReward
 from killick.nano import base_path
 from killick.tasks.countdown import Countdown
 
+NUM_ROWS = 24
 SMALL: dict[str, Any] = {
     "max_steps": 20,
     "per_device_train_batch_size": 8,
@@ -53,7 +54,7 @@ def make_trainer(trainer_class: Any, config_class: Any, folder: Path, *, extra: 
     """A trainer on 24 countdown problems; equal settings give equal trainers."""
     torch.manual_seed(0)
     task = Countdown()
-    rows = task.rows("train", 24)
+    rows = task.rows("train", NUM_ROWS)
     data = Dataset.from_dict({"prompt": [r.prompt for r in rows], "answer": [r.answer for r in rows]})
     model = AutoModelForCausalLM.from_pretrained(base_path())
     tokenizer = AutoTokenizer.from_pretrained(base_path())
@@ -83,7 +84,7 @@ def script_rollouts(trainer: Any) -> None:
     two processes see the rows that one would. Every second problem has one right completion, the others have none.
     """
     tokenizer, group = trainer.processing_class, trainer.num_generations
-    rows = Countdown().rows("train", 24)
+    rows = Countdown().rows("train", NUM_ROWS)
     texts = [tokenizer.apply_chat_template(r.prompt, add_generation_prompt=True, tokenize=False) for r in rows]
     place = {text: index for index, text in enumerate(texts)}
 

@@ -60,7 +60,7 @@ def test_sweep_is_a_product(good):
         ("seeds", "seads", "Did you mean 'seeds'"),
         ('recipe = "nano"', "", "needs .study. recipe"),
         ('name = "sage"', 'name = "plain"\nsweep = {}\n[[arm]]\nname = "plain"', "same name"),
-        ('name = "sage"', 'name = "sage"\nagainst = "plane"', "Did you mean 'plain'"),
+        ('name = "sage"', 'name = "sage"\nagainst = "plane"', "names no arm in `against`"),
         ('"trl.beta"', '"trll.beta"', "unknown section .trll"),
     ],
 )
