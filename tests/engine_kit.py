@@ -89,12 +89,11 @@ def script_rollouts(trainer: Any) -> None:
     place = {text: index for index, text in enumerate(texts)}
 
     def completion(index: int, member: int) -> list[int]:
+        """Beginnings of the solution: a text the model finds likely, since the ratios of KL terms explode elsewhere."""
         steps = rows[index].solution.split(";")
-        written = [";".join(steps), steps[0], ";".join(steps[:2]), ";".join(reversed(steps))][member % 4]
-        if member % 4 == 0 and index % 2:
-            written += "0"  # no longer the target
-        ids = tokenizer(written, add_special_tokens=False)["input_ids"]
-        return ids if member % 4 == 2 else [*ids, tokenizer.eos_token_id]  # one of four is cut off
+        whole = [*tokenizer(rows[index].solution, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+        right = index % 2 == 0 and member % 4 == 0
+        return whole if right else whole[: [-4, 4, len(steps[0]), 9][member % 4]]
 
     def scripted(prompt_ids: list[list[int]], *_: Any) -> tuple[list[list[int]], None]:
         first = trainer.accelerator.process_index * len(prompt_ids)

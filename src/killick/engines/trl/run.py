@@ -21,7 +21,7 @@ from killick.engines.trl.reward import VerifierReward
 from killick.engines.trl.settings import KillickConfig, check_trl_keys
 from killick.engines.trl.trainer import KillickTrainer
 from killick.errors import ConfigError, DataError, RecordError
-from killick.models import load_model
+from killick.models import load_for_training
 from killick.tasks import TASKS
 from killick.tasks.types import Row, Task
 
@@ -154,7 +154,7 @@ def train(recipe: Recipe, run_dir: Path, console: Console | None = None) -> Path
     if (model_dir / "done.json").exists():
         console.print(f"Already trained: {model_dir}")
         return model_dir
-    model, tokenizer = load_model(recipe.model.name_or_path, dtype=recipe.model.dtype)
+    model, tokenizer = load_for_training(recipe.model.name_or_path, recipe.model.dtype, run_dir)
     task, dataset = load_rows(recipe, tokenizer)
     trainer = KillickTrainer(
         model=model,
