@@ -18,6 +18,7 @@ from killick import config, registry, study
 from killick.evaluate.records import Record
 from killick.methods.guides import GUIDES
 from killick.report.panels import PANELS
+from killick.study import definition
 from killick.tasks import TASKS
 from killick.verifiers import VERIFIERS
 from killick.verifiers.types import Reason
@@ -149,7 +150,7 @@ def test_task_settings_and_study_keys_are_mentioned():
         row = re.search(rf"^\| `{name}` \|.*$", text("recipes.md"), re.MULTILINE)
         assert row is not None
         assert [f.name for f in dataclasses.fields(TASKS.get(name)) if f"`{f.name}`" not in row[0]] == []
-    for key in study._KEYS | study._STUDY_KEYS | study._ARM_KEYS:
+    for key in definition._KEYS | definition._STUDY_KEYS | definition._ARM_KEYS:
         assert re.search(rf"`\[?\[?{key}\]?\]?`", text("recipes.md")), key
 
 
