@@ -82,8 +82,9 @@ def chosen(path: Path) -> str:
 
 def llm(folder: Path) -> str:
     rows = []
-    base = read(folder / "base" / "test" / "summary.json") if (folder / "base" / "test" / "summary.json").exists() else None
-    if base is not None:
+    before = folder / "base" / "test" / "summary.json"
+    if before.exists():
+        base = read(before)
         rows.append(
             ["before", "–", "–", *(interval(base["pass_at"][k]) for k in ("1", "8")), f"{base['tokens_mean']:.1f}"]
         )

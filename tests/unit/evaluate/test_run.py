@@ -208,7 +208,7 @@ def test_an_unreadable_gold_stops_the_evaluation(go, make_spec, task, tmp_path):
         def verifier(self):
             return NumberVerifier()  # the golds of the toy task are letters
 
-    with pytest.raises(DataError, match="gold answer '[abc]' is not a plain number"):
+    with pytest.raises(DataError, match=r"gold answer '[abc]' is not a plain number"):
         go(make_spec(), tmp_path, task=Unreadable())
 
 
