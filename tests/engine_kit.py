@@ -30,7 +30,7 @@ SMALL: dict[str, Any] = {
     "seed": 7,
 }
 
-SGD: dict[str, Any] = {"optim": "sgd", "learning_rate": 0.01, "max_grad_norm": 0.0}
+SGD: dict[str, Any] = {"optim": "sgd", "learning_rate": 3e-4, "max_grad_norm": 0.0}
 """Plain steps: AdamW divides the scale of the gradient out and blows rounding of near-zero gradients up."""
 
 
@@ -70,7 +70,7 @@ def make_trainer(trainer_class: Any, config_class: Any, folder: Path, *, extra: 
     )
 
 
-def displace(trainer: Any, scale: float = 0.02) -> None:
+def displace(trainer: Any, scale: float = 0.008) -> None:
     """Move the policy away from its reference by seeded noise, so that no KL term is 0 at the first step."""
     generator = torch.Generator().manual_seed(1)
     for parameter in trainer.model.parameters():

@@ -39,7 +39,7 @@ RUNS = {
 
 def series(name, folder):
     """[steps][columns] of one run."""
-    settings = {"beta": 0.2, "max_steps": NUM_STEPS, "max_completion_length": 32, **SGD, **RUNS[name]}
+    settings = {"beta": 1.0, "max_steps": NUM_STEPS, "max_completion_length": 32, **SGD, **RUNS[name]}
     trainer = make_trainer(KillickTrainer, KillickConfig, folder, **settings)
     displace(trainer)
     script_rollouts(trainer)

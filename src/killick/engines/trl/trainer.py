@@ -166,6 +166,13 @@ class KillickTrainer(GRPOTrainer):
         """One-dimensional values of all processes; lengths may differ, NaN fills up (and means masked anyway)."""
         return self.accelerator.gather(self.accelerator.pad_across_processes(values, pad_index=float("nan")))
 
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """As the host's; first the numbers of ours since the last call, over all slices and processes."""
+        train = self.model.training
+        for name, number in self._killick_sink.flush(train).items():
+            self._metrics["train" if train else "eval"][name].append(number)
+        super().log(logs, start_time)
+
     # ---- state ----------------------------------------------------------------------------------------------------
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
