@@ -1,5 +1,6 @@
 """Recipes: TOML to frozen dataclasses. Unknown keys are refused with the nearest known one; nothing has an alias."""
 
+import copy
 import dataclasses
 import hashlib
 import json
@@ -111,8 +112,11 @@ def find_recipe(name_or_path: str) -> Path:
         ConfigError: neither exists.
     """
     path = Path(name_or_path)
-    if path.is_file():
-        return path
+    try:
+        if path.is_file():
+            return path
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{name_or_path[:60]!r} … is no file name: {error}.") from error
     known = shipped_recipes()
     stem = path.stem if path.suffix == ".toml" else name_or_path
     if stem in known:
@@ -136,7 +140,7 @@ def apply_overrides(data: dict[str, Any], overrides: list[str]) -> dict[str, Any
     Raises:
         ConfigError: no `=`, or a path through something that is not a table.
     """
-    data = json.loads(json.dumps(data))
+    data = copy.deepcopy(data)
     for override in overrides:
         path, equals, text = override.partition("=")
         keys = path.strip().split(".")
@@ -191,7 +195,8 @@ def parse_recipe(data: dict[str, Any], origin: str = "recipe") -> Recipe:
     for key in ("run", "model", "task", "method"):
         if key not in data:
             raise ConfigError(f"{origin}: section [{key}] is missing.")
-    return Recipe(
+    _refuse_dates(data, origin)
+    recipe = Recipe(
         run=_section(RunSection, data["run"], origin, "run"),
         model=_section(ModelSection, data["model"], origin, "model"),
         task=_section(TaskSection, data["task"], origin, "task", rest="settings"),
@@ -199,6 +204,23 @@ def parse_recipe(data: dict[str, Any], origin: str = "recipe") -> Recipe:
         evaluate=_section(EvaluateSection, data.get("evaluate", {}), origin, "evaluate"),
         trl=dict(data.get("trl", {})),
     )
+    ranges = (("seed", recipe.run.seed, 0, 2**32 - 1), ("threads", recipe.run.threads, 1, 4096))
+    for key, value, low, high in (*ranges, ("save_every", recipe.run.save_every, 1, 2**31)):
+        if value is not None and not low <= value <= high:
+            raise ConfigError(f"{origin}: [run] {key} must be between {low} and {high}, found {value}.")
+    return recipe
+
+
+def _refuse_dates(value: Any, where: str) -> None:
+    """TOML has dates and times; no setting is one, and JSON could not keep them."""
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            _refuse_dates(entry, f"{where}: {key}")
+    elif isinstance(value, list):
+        for entry in value:
+            _refuse_dates(entry, where)
+    elif not isinstance(value, str | int | float | bool):
+        raise ConfigError(f"{where} is a {type(value).__name__}, which no setting is. Put it in quotes if it is text.")
 
 
 def _anchor(method: dict[str, Any], origin: str) -> AnchorSection:
@@ -207,6 +229,8 @@ def _anchor(method: dict[str, Any], origin: str) -> AnchorSection:
             raise ConfigError(f"{origin}: unknown slot [method.{slot}]. {nearest(slot, _SLOTS)}")
         if slot != "anchor":
             raise ConfigError(f"{origin}: [method.{slot}] cannot be filled: no {slot} component is registered yet.")
+    if not isinstance(method.get("anchor", {}), dict):
+        raise ConfigError(f"{origin}: [method.anchor] must be a table, found {method['anchor']!r}.")
     if "kl_form" not in method.get("anchor", {}):
         raise ConfigError(
             f"{origin}: [method.anchor] must say kl_form ({', '.join(KL_FORMS)}). It decides which gradient the anchor "

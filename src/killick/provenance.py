@@ -53,9 +53,10 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         probe.write_text("")
         probe.unlink()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
         raise RecordError(
-            f"Cannot write to {path}: {error.strerror or error}. Choose another folder, or free space and rights there."
+            f"Cannot write to {path}: {reason}. Choose another folder, or free space and rights there."
         ) from error
 
 
@@ -88,7 +89,7 @@ def read_json(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_bytes())
     except OSError as error:
         raise RecordError(f"Cannot read {path}: {error.strerror}. Is this the right folder?") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"{path} is not JSON: {error}. Restore it, or start in another folder.") from error
     if not isinstance(data, dict):
         raise RecordError(f"{path} holds no JSON object. Restore it, or start in another folder.")

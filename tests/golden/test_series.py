@@ -21,7 +21,8 @@ from killick.methods.guides.branch import BranchGuide
 FOLDER = Path(__file__).parent
 COLUMNS = ("loss", "grad_norm", "reward", "sage/kl")
 NUM_STEPS = 10
-REL = 1e-4
+REL, ABS = 1e-4, 1e-5
+"""In double precision the series differ from these by less than 2e-5 relative, or 2e-6 where a value is near 0."""
 BRANCH = {"guide": "branch", "guide_settings": {"gamma": 1.0, "tau": 0.3}}
 RUNS = {
     "sage_branch_k3_loss": {"kl_form": "k3_loss", **BRANCH},
@@ -43,7 +44,8 @@ def series(name, folder):
     trainer = make_trainer(KillickTrainer, KillickConfig, folder, **settings)
     displace(trainer)
     script_rollouts(trainer)
-    return [[entry[column] for column in COLUMNS] for entry in run(trainer).log]
+    # a step that uses rollouts again has no new reward
+    return [[entry.get(column, float("nan")) for column in COLUMNS] for entry in run(trainer).log]
 
 
 def stored(name):
@@ -51,10 +53,10 @@ def stored(name):
 
 
 def differing(found, expected):
-    """Names of the columns that differ in some row, by more than another order of summation can explain."""
+    """Names of the columns that differ in some row by more than another order of summation can explain."""
     assert len(found) == len(expected) == NUM_STEPS
     columns = zip(COLUMNS, zip(*found, strict=True), zip(*expected, strict=True), strict=True)
-    return [name for name, a, b in columns if a != pytest.approx(b, rel=REL, abs=1e-7)]
+    return [name for name, a, b in columns if a != pytest.approx(b, rel=REL, abs=ABS, nan_ok=True)]
 
 
 @pytest.mark.parametrize("name", RUNS)

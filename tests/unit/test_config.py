@@ -59,7 +59,7 @@ def test_hash_follows_what_matters():
 
 @pytest.mark.parametrize("name", shipped_recipes())
 def test_shipped_recipes_are_valid_and_say_what_they_cost(name):
-    from killick.engines.trl.run import build_args
+    from killick.engines.trl.args import build_args
 
     recipe = load_recipe(name)
     first = shipped_recipes()[name].read_text().splitlines()[0]

@@ -1,5 +1,6 @@
 """The command line: each command parses, calls the library, prints. Errors of ours come without a traceback."""
 
+import errno
 import logging
 import sys
 from typing import Any
@@ -27,6 +28,9 @@ app.add_typer(nano.app, name="nano")
 
 def main(argv: list[str] | None = None) -> None:
     """Run a command and exit: 0 fine, 1 a finding (`doctor`, `tasks validate`), 2 wrong use, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without Δ must not end a command
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     sys.exit(run(argv))
 
@@ -45,6 +49,11 @@ def run(argv: list[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return 1
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        err.print(f"No space left to write to: {error}", markup=False)
+        return KillickError.exit_code
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # wrong use of the command line itself
             error.show()

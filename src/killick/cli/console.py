@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-out = Console(width=None if sys.stdout.isatty() else 140)  # a log file has no width; 80 would tear tables apart
+out = Console(
+    width=None if sys.stdout is None or sys.stdout.isatty() else 140
+)  # a log file has no width; 80 would tear tables apart
 err = Console(stderr=True)
 
 SetOption = Annotated[

@@ -28,7 +28,7 @@ def recipes(name: Annotated[str | None, typer.Argument(help="Print this recipe o
     studies = shipped_studies()
     if name is not None:
         path = studies[name] if name in studies else find_recipe(name)
-        typer.echo(path.read_text(encoding="utf-8"), nl=False)
+        typer.echo(path.read_text(encoding="utf-8", errors="replace"), nl=False)
         return
     table = Table("name", "command", "purpose, cost, expected number")
     for kind, files in (("train", shipped_recipes()), ("study", studies)):

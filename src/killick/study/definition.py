@@ -106,7 +106,7 @@ def check(study: Study) -> None:
     Raises:
         ConfigError: as `build_args` and the registries say, with the arm's name.
     """
-    from killick.engines.trl.run import build_args
+    from killick.engines.trl.args import build_args
     from killick.tasks import TASKS
 
     for arm in study.arms:

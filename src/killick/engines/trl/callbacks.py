@@ -19,9 +19,11 @@ class TrainLog(TrainerCallback):
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.begun = False  # becomes true when the host has loaded everything and starts to train
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Write the history the checkpoint carries, so that lines after it are not kept twice."""
+        self.begun = True
         if state.is_world_process_zero:
             lines = [json.dumps(entry) for entry in state.log_history if "loss" in entry]
             self._path.write_text("".join(line + "\n" for line in lines))

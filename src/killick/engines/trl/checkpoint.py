@@ -5,7 +5,9 @@ spread over several optimiser steps); both are stored beside the host's files, a
 """
 
 import json
+import logging
 import math
+import re
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +23,40 @@ from killick.provenance import differences, listed, read_json, write_json
 if TYPE_CHECKING:
     from killick.engines.trl.trainer import KillickTrainer
 
+logger = logging.getLogger(__name__)
 STATE = "killick_state.json"
 _FORMAT = 1
+
+
+def last_checkpoint(run_dir: Path) -> Path | None:
+    """The newest whole checkpoint. The host writes `trainer_state.json` last, so a torn one lacks it.
+
+    A checkpoint with parts missing or empty is passed over with a warning: resuming without an optimiser state, say,
+    would go on silently as another run.
+    """
+    numbered = [
+        (int(m[1]), path)
+        for path in run_dir.glob("checkpoint-*")
+        if (m := re.fullmatch(r"checkpoint-([0-9]+)", path.name))
+    ]
+    for number, path in sorted(numbered, reverse=True):
+        missing = _missing_parts(path, number)
+        if not missing:
+            return path
+        logger.warning("%s is not whole (%s): passed over", path, ", ".join(missing))
+    return None
+
+
+def _missing_parts(folder: Path, step: int) -> list[str]:
+    wanted = ("*model*.safetensors", "optimizer.pt", "scheduler.pt", "rng_state*.pth", STATE, "trainer_state.json")
+    missing = [name for name in wanted if not any(f.is_file() and f.stat().st_size for f in folder.glob(name))]
+    if not missing:
+        try:
+            if read_json(folder / "trainer_state.json").get("global_step") != step:
+                missing.append("trainer_state.json of this step")
+        except RecordError:
+            missing.append("a readable trainer_state.json")
+    return missing
 
 
 def anchor_description(trainer: "KillickTrainer") -> dict[str, Any]:
@@ -114,17 +148,20 @@ def _read_state(folder: Path) -> dict[str, Any]:
 
 def _load_rollouts(trainer: "KillickTrainer", folder: Path) -> list[dict[str, Any]]:
     path = _buffer_path(folder, trainer.accelerator.process_index)
-    batches: list[dict[str, Any]] = [{} for _ in range(trainer.args.steps_per_generation)]
     try:
         with safe_open(path, framework="pt", device=str(trainer.accelerator.device)) as file:
             values = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
             values |= json.loads(file.metadata()["others"])
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        batches: list[dict[str, Any]] = [{} for _ in range(trainer.args.steps_per_generation)]
+        for key, value in values.items():
+            index, _, name = key.partition("/")
+            batches[int(index)][name] = value
+        lengths = {len(batch) for batch in batches}
+        if len(lengths) != 1 or "completion_ids" not in batches[0]:
+            raise ValueError("the slices do not hold the same tensors")
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, IndexError) as error:
         raise RecordError(
             f"Cannot resume from {folder}: the rollouts still in use ({path.name}) are unreadable ({error}). "
             "Resume from an earlier checkpoint."
         ) from error
-    for key, value in values.items():
-        index, _, name = key.partition("/")
-        batches[int(index)][name] = value
     return batches

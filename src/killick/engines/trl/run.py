@@ -5,82 +5,62 @@ A run folder holds `resolved.json`, `versions.json`, `train_log.jsonl`, `checkpo
 
 import logging
 import os
+import shutil
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
 from datasets import Dataset
 from rich.console import Console
+from safetensors import SafetensorError
 from transformers import PrinterCallback
 
 from killick import provenance
 from killick.config import Recipe, identity
+from killick.engines.trl.args import REJECTIONS, build_args
 from killick.engines.trl.callbacks import ProgressBar, SaveOnInterrupt, TrainLog
-from killick.engines.trl.checkpoint import STATE
+from killick.engines.trl.checkpoint import last_checkpoint
 from killick.engines.trl.reward import VerifierReward
-from killick.engines.trl.settings import KillickConfig, check_trl_keys
 from killick.engines.trl.trainer import KillickTrainer
-from killick.errors import ConfigError, DataError, RecordError
+from killick.errors import ConfigError, DataError, KillickError, RecordError
+from killick.evaluate.sample import render_prompts
 from killick.models import load_for_training
 from killick.tasks import TASKS
 from killick.tasks.types import Row, Task
 
 logger = logging.getLogger(__name__)
-_OURS = (
-    "output_dir", "seed", "kl_form", "guide", "guide_settings", "resume_from_checkpoint", "save_strategy", "save_steps"
-)  # fmt: skip
+_LITTLE_ROOM = 1 << 20  # bytes
 
 
-def build_args(recipe: Recipe, run_dir: Path) -> KillickConfig:
-    """`[trl]`, `[run]` and `[method.anchor]` as one `KillickConfig`.
+def check_folder(recipe: Recipe, run_dir: Path) -> None:
+    """Refuse a run folder that holds another recipe; a folder in which nothing was trained yet is free.
 
     Raises:
-        ConfigError: unknown `[trl]` key, one that another section owns, or settings that contradict each other.
+        RecordError: another recipe (the differing settings are named), or an unreadable `resolved.json`.
     """
-    settings = dict(recipe.trl)
-    for key in _OURS:
-        if key in settings:
-            raise ConfigError(f"[trl] {key} is set by another section of the recipe ([run] or [method.anchor]).")
-    check_trl_keys(settings)
-    defaults: dict[str, Any] = {
-        "report_to": "none",
-        "logging_steps": 1,
-        "disable_tqdm": True,
-        "save_strategy": "steps" if recipe.run.save_every else "no",
-        "save_steps": recipe.run.save_every or 500,
-        "save_total_limit": 2,
-    }
+    resolved = run_dir / "resolved.json"
     try:
-        return KillickConfig(
-            **{**defaults, **settings},
-            output_dir=str(run_dir),
-            seed=recipe.run.seed,
-            kl_form=recipe.anchor.kl_form,
-            guide=recipe.anchor.name,
-            guide_settings=recipe.anchor.settings or None,
+        begun = resolved.exists() and (any(run_dir.glob("checkpoint-*")) or (run_dir / "train_log.jsonl").exists())
+        stored = identity(provenance.read_json(resolved)) if begun else None
+    except (AttributeError, KeyError, TypeError) as error:
+        raise RecordError(
+            f"{resolved} is no resolved recipe ({error!r}). Restore it, or give another --run-dir."
+        ) from error
+    except OSError as error:
+        raise RecordError(f"Cannot use {run_dir}: {error.strerror}. Give another --run-dir.") from error
+    found = provenance.differences(stored, identity(recipe.to_dict())) if stored is not None else []
+    if found:
+        raise RecordError(
+            f"{run_dir} holds a run of another recipe (there / asked: {provenance.listed(found)}). "
+            "Give another --run-dir, or remove the folder to start again."
         )
-    except ConfigError:
-        raise
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ConfigError(f"[trl] is rejected by TRL: {error}") from error
 
 
-def prepare_folder(recipe: Recipe, run_dir: Path) -> None:
-    """Create the run folder, or check that it belongs to this recipe.
-
-    Raises:
-        RecordError: the folder holds another recipe (the differing settings are named), or cannot be written.
-    """
-    resolved, versions = run_dir / "resolved.json", run_dir / "versions.json"
-    if resolved.exists():
-        found = provenance.differences(identity(provenance.read_json(resolved)), identity(recipe.to_dict()))
-        if found:
-            raise RecordError(
-                f"{run_dir} holds a run of another recipe (there / asked: {provenance.listed(found)}). "
-                "Give another --run-dir, or remove the folder to start again."
-            )
-    provenance.make_folder(run_dir)
-    provenance.write_json(resolved, recipe.to_dict())
+def claim_folder(recipe: Recipe, run_dir: Path) -> None:
+    """Write the resolved recipe and the versions that began the run; later, warn when versions have changed."""
+    versions = run_dir / "versions.json"
+    provenance.write_json(run_dir / "resolved.json", recipe.to_dict())
     if not versions.exists():
         provenance.write_json(versions, provenance.versions())
         return
@@ -89,14 +69,10 @@ def prepare_folder(recipe: Recipe, run_dir: Path) -> None:
         logger.warning("%s was begun with other versions: %s", run_dir, provenance.listed(changed))
 
 
-def last_checkpoint(run_dir: Path) -> Path | None:
-    """The newest whole checkpoint: the host writes `trainer_state.json` last, so a torn one lacks it."""
-    found = []
-    for path in run_dir.glob("checkpoint-*"):
-        number = path.name.rpartition("-")[2]
-        if number.isdigit() and (path / "trainer_state.json").exists() and (path / STATE).exists():
-            found.append((int(number), path))
-    return max(found)[1] if found else None
+def is_trained(model_dir: Path) -> bool:
+    """Whether the final model is whole: weights, and the mark that is written last."""
+    weights = [*model_dir.glob("model*.safetensors"), *model_dir.glob("adapter_model.safetensors")]
+    return (model_dir / "done.json").exists() and bool(weights)
 
 
 def load_rows(recipe: Recipe, tokenizer: Any) -> tuple[Task, Dataset]:
@@ -111,11 +87,9 @@ def load_rows(recipe: Recipe, tokenizer: Any) -> tuple[Task, Dataset]:
     if not rows:
         raise DataError(f"Task {recipe.task.name!r} has no rows in split {recipe.task.split!r}.")
     limit = recipe.model.max_prompt_tokens
+    prompts = render_prompts(tokenizer, rows)  # also the check that the chat template takes these messages
     if limit is not None:
-        lengths = [
-            len(tokenizer.apply_chat_template(row.prompt, add_generation_prompt=True, tokenize=True, return_dict=False))
-            for row in rows
-        ]
+        lengths = [len(prompt) for prompt in prompts]
         kept = [row for row, length in zip(rows, lengths, strict=True) if length <= limit]
         if not kept:
             raise DataError(
@@ -146,27 +120,46 @@ def train(recipe: Recipe, run_dir: Path, console: Console | None = None) -> Path
     console = console or Console(stderr=True)
     if recipe.run.threads:
         torch.set_num_threads(recipe.run.threads)
-    args = build_args(recipe, run_dir)
+    args, peft_config = build_args(recipe, run_dir), _lora(recipe)
     rank_zero = int(os.environ.get("RANK", "0")) == 0
-    if rank_zero:
-        prepare_folder(recipe, run_dir)
     model_dir = run_dir / "model"
-    if (model_dir / "done.json").exists():
+    check_folder(recipe, run_dir)
+    if is_trained(model_dir):
         console.print(f"Already trained: {model_dir}")
         return model_dir
+    provenance.make_folder(run_dir)
+    if model_dir.exists() and not model_dir.is_dir():
+        raise RecordError(f"{model_dir} is a file where the trained model must go. Remove it, or use another --run-dir.")
     model, tokenizer = load_for_training(recipe.model.name_or_path, recipe.model.dtype, run_dir)
     task, dataset = load_rows(recipe, tokenizer)
-    trainer = KillickTrainer(
-        model=model,
-        reward_funcs=VerifierReward(task.verifier),
-        args=args,
-        train_dataset=dataset,
-        processing_class=tokenizer,
-        peft_config=_lora(recipe),
-    )
+    try:
+        trainer = KillickTrainer(
+            model=model,
+            reward_funcs=VerifierReward(task.verifier),
+            args=args,
+            train_dataset=dataset,
+            processing_class=tokenizer,
+            peft_config=peft_config,
+        )
+    except REJECTIONS as error:
+        if isinstance(error, KillickError):
+            raise
+        raise ConfigError(f"TRL cannot build a trainer from this recipe: {error}") from error
     trainer.remove_callback(PrinterCallback)  # the bar and train_log.jsonl say it better
-    bar, interrupt = ProgressBar(console), SaveOnInterrupt(console)
-    for callback in (TrainLog(run_dir / "train_log.jsonl"), bar, interrupt):
+    if rank_zero:
+        claim_folder(recipe, run_dir)
+    _run(trainer, run_dir, console)
+    trainer.save_model(str(model_dir))
+    if rank_zero:
+        tokenizer.save_pretrained(model_dir)
+        provenance.write_json(model_dir / "done.json", {"step": trainer.state.global_step, "recipe": recipe.hash()})
+    return model_dir
+
+
+def _run(trainer: KillickTrainer, run_dir: Path, console: Console) -> None:
+    """The host's loop between our callbacks, from the newest whole checkpoint; its failures become errors of ours."""
+    log, bar, interrupt = TrainLog(run_dir / "train_log.jsonl"), ProgressBar(console), SaveOnInterrupt(console)
+    for callback in (log, bar, interrupt):
         trainer.add_callback(callback)
     checkpoint = last_checkpoint(run_dir)
     if checkpoint is not None:
@@ -174,16 +167,33 @@ def train(recipe: Recipe, run_dir: Path, console: Console | None = None) -> Path
     try:
         with interrupt:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+        KeyError,
+        EOFError,
+        SafetensorError,
+        UnpicklingError,
+    ) as error:
+        if isinstance(error, KillickError):
+            raise
+        if shutil.disk_usage(run_dir).free < _LITTLE_ROOM:
+            raise RecordError(
+                f"The disk of {run_dir} is full: {error}. Free some space and run the same command; it goes on from "
+                f"{checkpoint or 'the newest whole checkpoint'}."
+            ) from error
+        if checkpoint is not None and not log.begun:
+            raise RecordError(
+                f"Cannot resume from {checkpoint}: {error!r}. Remove that folder to resume from the one before."
+            ) from error
+        raise
     finally:
         bar.close()
     if interrupt.interrupted and trainer.state.global_step < trainer.state.max_steps:
         console.print(f"Interrupted at step {trainer.state.global_step}; run the same command again to go on.")
         raise KeyboardInterrupt
-    trainer.save_model(str(model_dir))
-    if rank_zero:
-        tokenizer.save_pretrained(model_dir)
-        provenance.write_json(model_dir / "done.json", {"step": trainer.state.global_step, "recipe": recipe.hash()})
-    return model_dir
 
 
 def _lora(recipe: Recipe) -> Any:
