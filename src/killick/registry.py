@@ -6,8 +6,11 @@ Tables hold strings, so listing costs no import and a missing optional dependenc
 import dataclasses
 import difflib
 import importlib
-from collections.abc import Iterable, Mapping
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
+from numbers import Integral, Real
 from typing import Any
 
 from killick.errors import ConfigError
@@ -71,13 +74,20 @@ class Registry:
         """Construct the component, refusing settings it does not have.
 
         Raises:
-            ConfigError: unknown name, unknown setting (the nearest one is offered), or a value it rejects.
+            ConfigError: unknown name, unknown setting (the nearest one is offered), or a value of the wrong type or
+                one it rejects.
         """
         component = self.get(name)
         fields = {f.name for f in dataclasses.fields(component) if f.init}
         for key in settings:
             if key not in fields:
                 raise ConfigError(f"The {self.kind} {name!r} has no setting {key!r}. {nearest(key, fields)}")
+        hints = _hints(component)
+        for key, value in settings.items():
+            if key in hints and not _fits(value, hints[key]):
+                raise ConfigError(
+                    f"The {self.kind} {name!r}: the setting {key} = {value!r} must be {_described(hints[key])}."
+                )
         try:
             return component(**settings)
         except ConfigError:
@@ -94,3 +104,51 @@ class Registry:
             except ConfigError as error:
                 reasons[name] = str(error)
         return reasons
+
+
+def _hints(component: Any) -> dict[str, Any]:
+    """Field name -> type; fields whose annotation cannot be resolved are left out, and so not checked."""
+    try:
+        return typing.get_type_hints(component)
+    except Exception:  # an annotation of another package may name anything
+        return {f.name: f.type for f in dataclasses.fields(component) if not isinstance(f.type, str)}
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a setting has the type of its field; a type that is none of TOML's is not judged."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, arg) for arg in args)
+    if origin is typing.Literal:
+        return any(type(value) is type(arg) and value == arg for arg in args)
+    if hint is None or hint is type(None):
+        return value is None
+    base = origin or hint
+    if base is tuple and args and args[-1] is not Ellipsis:
+        fits_all = isinstance(value, list | tuple) and len(value) == len(args)
+        return fits_all and all(_fits(entry, arg) for entry, arg in zip(value, args, strict=True))
+    if base in (tuple, list, Sequence):  # TOML knows lists only
+        return isinstance(value, list | tuple) and all(_fits(entry, args[0]) for entry in value if args)
+    if base in (dict, Mapping):
+        return isinstance(value, Mapping)
+    if base is bool or base is str:
+        return isinstance(value, base)
+    if base is int or base is float:
+        return isinstance(value, Integral if base is int else Real) and not isinstance(value, bool)
+    return True
+
+
+def _described(hint: Any) -> str:
+    """A type in words people can act on."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(_described(arg) for arg in args if arg is not type(None))
+    if origin is typing.Literal:
+        return f"one of: {', '.join(map(str, sorted(args, key=str)))}"
+    base = origin or hint
+    if base in (tuple, list, Sequence):
+        inner = [_described(arg) for arg in args if arg is not Ellipsis]
+        return f"a list{' of: ' + ', '.join(inner) if inner else ''}"
+    if base in (dict, Mapping):
+        return "a table"
+    return {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}.get(base, str(base))

@@ -1,5 +1,8 @@
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
+from typing import Literal
 
 import pytest
 
@@ -61,3 +64,48 @@ def test_settings_are_checked(monkeypatch):
         table.build("thing", sise=3)
     with pytest.raises(ConfigError, match="size must be >= 0"):
         table.build("thing", size=-1)
+
+
+@dataclass(frozen=True)
+class Typed:
+    whole: int = 1
+    real: float | None = None
+    flag: bool = False
+    text: str = ""
+    mode: Literal["fast", "slow"] = "fast"
+    table: Mapping[str, int] = field(default_factory=dict)
+    items: tuple[str, ...] = ()
+    other: "NowhereDefined" = None  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"whole": True}, "whole = True must be a whole number"),
+        ({"whole": 1.0}, "must be a whole number"),
+        ({"real": "1"}, "real = '1' must be a number"),
+        ({"real": False}, "must be a number"),
+        ({"flag": 1}, "must be true or false"),
+        ({"text": 3}, "must be a text"),
+        ({"mode": "quick"}, "must be one of: fast, slow"),
+        ({"table": [1]}, "must be a table"),
+        ({"items": ["a", 1]}, "must be a list of: a text"),
+        ({"items": "ab"}, "must be a list"),
+    ],
+)
+@pytest.mark.parametrize("resolvable", [False, True])
+def test_types_are_checked(monkeypatch, settings, message, resolvable):
+    if resolvable:  # else one annotation cannot be resolved; the others are still checked
+        monkeypatch.setattr(sys.modules[__name__], "NowhereDefined", object, raising=False)
+    table = Registry("thing", "killick.things", {})
+    monkeypatch.setattr(Registry, "get", lambda self, name: Typed)
+    with pytest.raises(ConfigError, match=message):
+        table.build("thing", **settings)
+
+
+def test_fitting_values_pass(monkeypatch):
+    table = Registry("thing", "killick.things", {})
+    monkeypatch.setattr(Registry, "get", lambda self, name: Typed)
+    good = {"whole": 2, "real": 1, "flag": True, "text": "a", "mode": "slow", "table": {"a": 1}, "items": ["a"]}
+    assert table.build("thing", **good, other=3) == Typed(**good, other=3)
+    assert table.build("thing", real=None, items=("a",)).items == ("a",)

@@ -114,3 +114,96 @@ def test_finished_needs_model_and_all_records(good, tmp_path):
     (job.folder / "model").mkdir()
     (job.folder / "model" / "done.json").write_text("{}")
     assert job.finished()
+
+
+HEAD = '[study]\nrecipe = "nano"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("study = 3\n[[arm]]\nname = 'a'", "study must be a table"),
+        (HEAD + "[arm]\nname = 'a'", "arm must be a list"),
+        ("arm = [1]\n" + HEAD, r"\[\[arm\]\] must be a table"),
+        ("set = 1\n" + HEAD + "[[arm]]\nname = 'a'", "set must be a table"),
+        (HEAD + "title = 3\n[[arm]]\nname = 'a'", "title must be a text"),
+        (HEAD + "jobs = -1\n[[arm]]\nname = 'a'", "jobs must be a whole number of at least 1, found -1"),
+        (HEAD + "jobs = true\n[[arm]]\nname = 'a'", "jobs must be a whole number"),
+        (HEAD + "seeds = []\n[[arm]]\nname = 'a'", "seeds must list"),
+        (HEAD + "seeds = [1, 1]\n[[arm]]\nname = 'a'", "seeds must list"),
+        (HEAD + "seeds = [-1]\n[[arm]]\nname = 'a'", "seeds must list"),
+        (HEAD + "seeds = ['1']\n[[arm]]\nname = 'a'", "seeds must list"),
+        (HEAD + "baseline = 'b'\n[[arm]]\nname = 'a'", "baseline = 'b' names no arm"),
+        (HEAD + "[[arm]]\nname = '../a'", "names a folder"),
+        (HEAD + "[[arm]]\nname = 'base'", "names a folder"),
+        (HEAD + "[[arm]]\nname = '..'", "names a folder"),
+        (HEAD + f"[[arm]]\nname = '{'a' * 201}'", "names a folder"),
+        (HEAD + "[[arm]]\nname = 3", "name must be a text"),
+        (HEAD + "[[arm]]\nname = 'a'\nsweep = {'trl.beta' = 0.1}", "must be a list of values"),
+        (HEAD + "[[arm]]\nname = 'a'\nsweep = {'trl.beta' = []}", "must be a list of values"),
+        (HEAD + "[[arm]]\nname = 'a'\nset = {'trl.beta' = 2020-01-01}", "date or time"),
+        (HEAD + "[[arm]]\nname = 'a'\nset = {'trl.beta=3' = 1}", "no key of a recipe"),
+    ],
+)
+def test_wrong_types_and_names_are_refused(tmp_path, text, message):
+    with pytest.raises(ConfigError, match=message):
+        studies.load_study(write(tmp_path, text))
+
+
+def test_numbers_of_the_command_line_are_checked_too(good):
+    for wrong in ({"jobs": -1}, {"jobs": 0}, {"seeds": 0}):
+        with pytest.raises(ConfigError, match="at least 1"):
+            studies.load_study(good, **wrong)
+    with pytest.raises(ConfigError, match="no file name"):
+        studies.load_study("a" * 5000)
+
+
+def test_sweep_values_become_folder_names(tmp_path):
+    arm = "[[arm]]\nname = 'a'\n[arm.sweep]\n'model.name_or_path' = ['org/model one', '../x']"
+    names = [arm.name for arm in studies.load_study(write(tmp_path, HEAD + arm)).arms]
+    assert names == ["a-name_or_pathorg_model_one", "a-name_or_path.._x"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('"evaluate.top_p" = 3.0', "The base: sampling.top_p"),
+        ('"evaluate.batch_size" = 0', "The base: batch_size"),
+        ('"evaluate.splits" = ["hart"]', "The base: The task countdown has no split 'hart'"),
+        ('"task.split" = "trian"', "The base: The task countdown has no split 'trian'"),
+        ('"evaluate.num_problems" = 0', "The base: limit must be at least 1"),
+    ],
+)
+def test_check_finds_what_only_the_evaluation_would_trip_over(tmp_path, line, message):
+    study = studies.load_study(write(tmp_path, HEAD + f"[set]\n{line}\n[[arm]]\nname = 'a'"))
+    with pytest.raises(ConfigError, match=message):
+        studies.check(study)
+
+
+def test_check_names_the_arm_and_loads_equal_problems_once(tmp_path, monkeypatch):
+    from killick.tasks.countdown import Countdown
+
+    calls, real = [], Countdown.rows
+
+    def rows(self, split, limit=None):
+        calls.append((split, limit))
+        return real(self, split, limit)
+
+    monkeypatch.setattr(Countdown, "rows", rows)
+    text = (
+        HEAD
+        + """[set]
+"evaluate.splits" = ["hard"]
+"evaluate.num_problems" = 2
+"task.limit" = 4
+[[arm]]
+name = "a"
+[[arm]]
+name = "b"
+"""
+    )
+    studies.check(studies.load_study(write(tmp_path, text)))
+    assert calls == [("hard", 2), ("train", 4)]
+    study = studies.load_study(write(tmp_path, text + "[arm.set]\n'evaluate.max_tokens' = 0\n"))
+    with pytest.raises(ConfigError, match="Arm 'b': sampling.max_tokens"):
+        studies.check(study)

@@ -11,7 +11,7 @@ from killick.cli.console import SetOption, err, out, quiet_transformers, written
 from killick.cli.tasks import parse_settings
 from killick.config import EvaluateSection, Recipe, load_recipe
 from killick.errors import ConfigError
-from killick.evaluate.settings import Performance, SamplingSettings, describe
+from killick.evaluate.settings import Performance, describe, evaluation_settings
 from killick.tasks import TASKS
 from killick.tasks.types import Task
 
@@ -90,6 +90,19 @@ def _default_folder(model: str, task: str) -> Path:
     return Path("runs") / "eval" / f"{path.name or model}-{task}"
 
 
+def check_evaluation(recipe: Recipe) -> None:
+    """Everything of `[evaluate]` that can be wrong without a model, so that it shows before training and not after.
+
+    Raises:
+        ConfigError, DataError: a setting out of range, an unknown split, unreadable problems.
+    """
+    evaluation_settings(recipe.evaluate)
+    Performance(batch_size=recipe.evaluate.batch_size, dtype=recipe.model.dtype)
+    task = TASKS.build(recipe.task.name, **recipe.task.settings)
+    for split in recipe.evaluate.splits:
+        task.rows(split, recipe.evaluate.num_problems)
+
+
 def evaluate_splits(run: str, recipe: Recipe, folder: Path) -> None:
     """Evaluate a trained run as its recipe says."""
     task = TASKS.build(recipe.task.name, **recipe.task.settings)
@@ -100,14 +113,7 @@ def evaluate_model(
     model: str, name: str, task: Task, section: EvaluateSection, folder: Path, dtype: str, threads: int | None = None
 ) -> None:
     """All splits of a section, a table, and the paths."""
-    sampling = SamplingSettings(
-        num_samples=section.num_samples,
-        max_tokens=section.max_tokens,
-        seed=section.seed,
-        temperature=section.temperature,
-        top_p=section.top_p,
-        stop=section.stop,
-    )
+    sampling = evaluation_settings(section)
     quiet_transformers()
     import torch
 

@@ -35,6 +35,10 @@ def train(
     """See HELP."""
     resolved = load_recipe(recipe, set_)
     folder = run_dir or Path(resolved.run.output_dir) / f"{resolved.run.name}-{resolved.hash()}"
+    if evaluate:
+        from killick.cli.evaluate import check_evaluation
+
+        check_evaluation(resolved)
     err.print("loading torch and trl …")
     quiet_transformers()
     from killick.engines.trl.run import train as run_training

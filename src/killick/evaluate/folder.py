@@ -1,6 +1,7 @@
 """An evaluation on disk: `spec.json` (what was asked), `records.jsonl` (what came back), `summary.json` (numbers)."""
 
 import logging
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,8 @@ class EvaluationFolder:
         """The settings, and the rest of the file: format, hash, versions, wall_s.
 
         Raises:
-            RecordError: missing or unreadable file, another format, or a hash that does not fit the settings.
+            RecordError: missing or unreadable file, another format, a hash that does not fit the settings, or no
+                seconds.
         """
         data = read_json(self.spec_file)
         extra = {key: data.pop(key, None) for key in ("format", "hash", "versions", "wall_s")}
@@ -109,6 +111,11 @@ class EvaluationFolder:
                 f"{self.spec_file} was edited: its settings hash to {spec.hash()}, the file says {extra['hash']}. "
                 "Restore it, or evaluate into another folder."
             )
+        wall_s, began = extra["wall_s"], extra["versions"]
+        if not isinstance(wall_s, int | float) or isinstance(wall_s, bool) or not 0 <= wall_s < math.inf:
+            raise RecordError(f"{self.spec_file}: wall_s = {wall_s!r} is no number of seconds. Restore it, or put 0.0.")
+        if began is not None and not isinstance(began, dict):
+            raise RecordError(f"{self.spec_file}: versions = {began!r} is no table of versions. Restore it.")
         return spec, extra
 
 
@@ -126,4 +133,4 @@ def load(path: Path) -> Evaluation:
             f"{folder.records_file} has records of {len(table.uids)} of {spec.num_problems} problems. "
             "The evaluation is not finished: run the same command again to resume it."
         )
-    return Evaluation(folder.path, spec, table, float(extra["wall_s"]), extra["versions"])
+    return Evaluation(folder.path, spec, table, float(extra["wall_s"]), extra["versions"] or {})

@@ -36,27 +36,43 @@ def model_identity(name_or_path: str) -> ModelIdentity:
     headers and sizes, and differ in nearly every block. An adapter folder includes the fingerprint of its base.
 
     Raises:
-        DataError: no such folder, no weights in it, or the hub cannot be reached or has no such model.
+        DataError: no such folder, no readable weights in it, an adapter without its base, or the hub cannot be
+            reached or has no such model.
     """
+    return ModelIdentity(name_or_path, _fingerprint(name_or_path, ()))
+
+
+def _fingerprint(name_or_path: str, adapters: tuple[Path, ...]) -> str:
+    """16 hex digits over a model's files; `adapters` are the folders that led here as their base."""
     folder = _folder(name_or_path)
+    if folder.resolve() in adapters:
+        raise DataError(f"The adapter {folder} names itself as its base. Correct its adapter_config.json.")
     weights = sorted({path for pattern in _WEIGHT_PATTERNS for path in folder.glob(pattern)})
     if not weights:
         found = ", ".join(sorted(path.name for path in folder.iterdir())[:10]) or "nothing"
         raise DataError(f"{folder} holds no model weights (*.safetensors or *.bin); found: {found}.")
     total = hashlib.sha256()
     for path in [folder / name for name in _TEXT_FILES if (folder / name).is_file()] + weights:
-        total.update(f"{path.name}\0{path.stat().st_size}\0".encode())
-        _hash_file(path, total)
+        if not path.is_file():
+            raise DataError(f"{path} is no file, but weights are expected there. Give the folder of a saved model.")
+        try:
+            total.update(f"{path.name}\0{path.stat().st_size}\0".encode(errors="surrogateescape"))
+            _hash_file(path, total)
+        except OSError as error:
+            raise DataError(f"Cannot read {path}: {error.strerror}. Check the file and its rights.") from error
     base = _adapter_base(folder)
     if base is not None:
-        total.update(model_identity(base).fingerprint.encode())
-    return ModelIdentity(name_or_path, total.hexdigest()[:16])
+        total.update(_fingerprint(base, (*adapters, folder.resolve())).encode())
+    return total.hexdigest()[:16]
 
 
 def _folder(name_or_path: str) -> Path:
-    folder = Path(name_or_path).expanduser()
-    if folder.is_dir():
-        return folder
+    try:
+        folder = Path(name_or_path).expanduser()
+        if folder.is_dir():
+            return folder
+    except (OSError, RuntimeError) as error:  # too long, or the home of nobody
+        raise DataError(f"Model {name_or_path[:80]!r} is neither a folder nor a hub name: {error}.") from error
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError
 
@@ -91,5 +107,8 @@ def _adapter_base(folder: Path) -> str | None:
     config = folder / "adapter_config.json"
     if not config.is_file():
         return None
-    base = json.loads(config.read_text(encoding="utf-8")).get("base_model_name_or_path")
+    try:
+        base = json.loads(config.read_text(encoding="utf-8")).get("base_model_name_or_path")
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        raise DataError(f"{config} is no JSON object that can be read: {error}. Save the adapter again.") from error
     return str(base) if base else None

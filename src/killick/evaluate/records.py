@@ -19,6 +19,8 @@ from killick.verifiers.types import Reason
 
 logger = logging.getLogger(__name__)
 
+_MOST_TOKENS = 2**63 - 1  # what the table's integers hold
+
 REASONS: tuple[str, ...] = get_args(Reason)
 
 
@@ -200,9 +202,11 @@ def _parse(line: bytes, path: Path, number: int) -> Record:
         for name, kind in _TYPES.items():
             if not isinstance(values[name], kind) or (kind is int and isinstance(values[name], bool)):
                 raise ValueError(f"{name} = {values[name]!r} is not {getattr(kind, '__name__', kind)}")
+        if values["sample"] < 0 or not 0 <= values["tokens"] <= _MOST_TOKENS:
+            raise ValueError("sample and tokens are counted from 0, and tokens are fewer than 2**63")
         if values["reason"] not in REASONS or values["correct"] != (values["reason"] == "right"):
             raise ValueError(f"correct = {values['correct']} does not go with reason {values['reason']!r}")
-    except ValueError as error:  # json and unicode errors are ValueErrors
+    except (ValueError, RecursionError) as error:  # json and unicode errors are ValueErrors
         raise RecordError(
             f"{path}, line {number} is corrupt: {error}. Delete that line and run the evaluation again: it redraws "
             "the missing sample, with the same result."

@@ -1,7 +1,6 @@
 """One evaluation from start to finish: sample, verify, record, summarise; stop and resume at any point."""
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from killick.errors import ConfigError, DataError
+from killick.errors import ConfigError, RecordError
 from killick.evaluate.folder import EvaluationFolder, load
 from killick.evaluate.records import Record, RecordTable
 from killick.evaluate.sample import Completion, sample
-from killick.evaluate.settings import EvaluationSpec, digest
+from killick.evaluate.settings import EvaluationSpec, check_uids, digest
 from killick.evaluate.summary import summarise
 from killick.evaluate.writer import RecordWriter
 from killick.provenance import write_json
@@ -68,6 +67,7 @@ def evaluate(
     folder = EvaluationFolder(Path(out_dir))
     spent_s = folder.claim(spec, resume)
     with RecordWriter(folder.records_file, spec.hash()) as writer:
+        _refuse_strangers(writer, rows, spec)
         total = spec.num_problems * spec.sampling.num_samples
         if len(writer.done) < total:
             with _clock(folder, spec, spent_s) as tick, _meter(total, len(writer.done), progress) as show:
@@ -97,15 +97,24 @@ def _finish(folder: EvaluationFolder) -> EvaluationResult:
 
 def _rows(task: Task, spec: EvaluationSpec) -> Mapping[str, Row]:
     rows = task.rows(spec.split, spec.num_problems)
-    twice = [uid for uid, count in Counter(row.uid for row in rows).items() if count > 1]
-    if twice:
-        raise DataError(f"Split {spec.split!r} has several problems with uid {twice[0]!r}; uids must be unique.")
+    check_uids(rows, spec.split)
     if digest(rows) != spec.problems:
         raise ConfigError(
             f"The spec describes other problems (digest {spec.problems}) than task {spec.task!r} now gives for split "
             f"{spec.split!r} (digest {digest(rows)}). Build the spec with `describe` from this very task."
         )
     return {row.uid: row for row in rows}
+
+
+def _refuse_strangers(writer: RecordWriter, rows: Mapping[str, Row], spec: EvaluationSpec) -> None:
+    """Records on disk must be of these problems and samples; they would be counted as work done otherwise."""
+    strange = sorted((uid, n) for uid, n in writer.done if uid not in rows or n >= spec.sampling.num_samples)
+    if strange:
+        raise RecordError(
+            f"{writer.path} holds {len(strange)} records that are not of this evaluation, e.g. sample {strange[0][1]} "
+            f"of problem {strange[0][0]!r}; asked are {spec.sampling.num_samples} samples of {len(rows)} problems. "
+            "Delete those lines, or choose another folder."
+        )
 
 
 def _records(task: Task, rows: Mapping[str, Row], batch: Sequence[Completion], spec: EvaluationSpec) -> list[Record]:

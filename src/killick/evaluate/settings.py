@@ -6,11 +6,12 @@ is recorded beside it and not hashed.
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from killick.errors import ConfigError, RecordError
+from killick.errors import ConfigError, DataError, RecordError
 from killick.models import DTYPES
 from killick.tasks.types import Row, Task
 
@@ -45,9 +46,18 @@ class SamplingSettings:
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool):
                 raise ConfigError(f"sampling.{name} = {value!r}: give a number.")
+            if abs(value) > 1e300:  # an integer may not even fit a float
+                raise ConfigError(f"sampling.{name} is too large. Typical are 0 to 2.")
             object.__setattr__(self, name, float(value))  # 1 and 1.0 must hash alike
-        if isinstance(self.stop, str) or not all(isinstance(text, str) and text for text in self.stop):
+        if not isinstance(self.stop, list | tuple) or not all(isinstance(text, str) and text for text in self.stop):
             raise ConfigError(f"sampling.stop = {self.stop!r}: give a list of non-empty strings.")
+        for text in self.stop:
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise ConfigError(
+                    f"sampling.stop has {text!r}, which UTF-8 cannot hold: remove the half character."
+                ) from error
         object.__setattr__(self, "stop", tuple(self.stop))
         if not 0.0 <= self.temperature < float("inf"):
             raise ConfigError(f"sampling.temperature = {self.temperature}: allowed is 0 (greedy) or more, finite.")
@@ -58,6 +68,32 @@ class SamplingSettings:
                 f"sampling.temperature = 0 draws {self.num_samples} identical samples. "
                 "Set num_samples = 1 for greedy decoding, or a temperature above 0."
             )
+
+
+class _EvaluationFields(Protocol):
+    """What of an `[evaluate]` section names the sampler; read only."""
+
+    @property
+    def num_samples(self) -> int: ...
+    @property
+    def max_tokens(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def temperature(self) -> float: ...
+    @property
+    def top_p(self) -> float: ...
+    @property
+    def stop(self) -> tuple[str, ...]: ...
+
+
+def evaluation_settings(section: _EvaluationFields) -> SamplingSettings:
+    """The sampler of an `[evaluate]` section.
+
+    Raises:
+        ConfigError: a value out of range.
+    """
+    return SamplingSettings(**{f.name: getattr(section, f.name) for f in fields(SamplingSettings)})
 
 
 @dataclass(frozen=True)
@@ -133,7 +169,7 @@ class EvaluationSpec:
         """Inverse of `to_dict`.
 
         Raises:
-            RecordError: keys are missing or unknown (written by another version of killick).
+            RecordError: keys are missing or unknown (written by another version of killick), or a value cannot be.
         """
         try:
             parts = {
@@ -141,8 +177,14 @@ class EvaluationSpec:
                 "model": ModelIdentity(**data["model"]),
                 "performance": Performance(**data["performance"]),
             }
-            return cls(**{**data, **parts})
-        except (KeyError, TypeError) as error:
+            spec = cls(**{**data, **parts})
+            texts = (spec.task, spec.split, spec.problems, spec.model.name, spec.model.fingerprint)
+            if not all(isinstance(text, str) for text in texts) or not isinstance(spec.task_settings, Mapping):
+                raise TypeError("task, split, problems and model must be texts, task_settings a table")
+            if not isinstance(spec.num_problems, int):
+                raise TypeError(f"num_problems = {spec.num_problems!r} is no whole number")
+            return spec
+        except (KeyError, TypeError, ConfigError) as error:
             raise RecordError(
                 f"Not the settings of an evaluation this version of killick can read: {error}."
             ) from error
@@ -160,6 +202,17 @@ def describe(
     settings: dict[str, Any] = {f.name: getattr(task, f.name) for f in fields(task)} if is_dataclass(task) else {}
     plain = json.loads(json.dumps(settings, default=str))
     return EvaluationSpec(task_name, plain, split, len(rows), digest(rows), sampling, model)
+
+
+def check_uids(rows: Sequence[Row], split: str) -> None:
+    """Refuse a split in which two problems share a uid: their records could not be told apart.
+
+    Raises:
+        DataError: they do.
+    """
+    twice = [uid for uid, count in Counter(row.uid for row in rows).items() if count > 1]
+    if twice:
+        raise DataError(f"Split {split!r} has several problems with uid {twice[0]!r}; uids must be unique.")
 
 
 def digest(rows: Sequence[Row]) -> str:

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from killick import __version__
-from killick.errors import ContractError
+from killick.errors import ContractError, RecordError
 from killick.report.markup import Markup, element, join, script_json
 from killick.report.panels import PANELS
 from killick.report.study import Study, load_study
@@ -30,14 +30,32 @@ def write_report(study_dir: Path | Sequence[Path], out: Path | None = None, *, s
         The file written.
 
     Raises:
-        RecordError: the folder is none of these, or a file in it is damaged.
+        RecordError: the folder is none of these, a file in it is damaged, or the page cannot be written.
     """
     study = load_study(study_dir) if study is None else study
     first = Path(study_dir) if isinstance(study_dir, str | Path) else Path(study_dir[0])
     target = first / "report.html" if out is None else Path(out)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(render(study), encoding="utf-8", newline="\n")
+    try:
+        if target.is_dir():
+            raise RecordError(
+                f"{target} is a folder; the report is one file. Name a file, e.g. {target / 'report.html'}."
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except RecordError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        raise _unwritable(target, error) from error
+    page = render(study)
+    try:
+        # Half a character, which a title or completion read from JSON may hold, becomes a question mark.
+        target.write_text(page, encoding="utf-8", errors="replace", newline="\n")
+    except OSError as error:
+        raise _unwritable(target, error) from error
     return target
+
+
+def _unwritable(target: Path, error: Exception) -> RecordError:
+    return RecordError(f"Cannot write {str(target)[:200]!r}: {error}. Name a file in a writable folder.")
 
 
 def render(study: Study) -> str:

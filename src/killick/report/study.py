@@ -39,7 +39,8 @@ class Run:
 
     def series(self, key: str) -> tuple[list[float], list[float]]:
         """Steps and values of one logged number, where it was logged."""
-        rows = [(row["step"], row[key]) for row in self.log if isinstance(row.get(key), int | float) and "step" in row]
+        found = [(row["step"], row.get(key)) for row in self.log if "step" in row]
+        rows = [(s, v) for s, v in found if isinstance(v, int | float) and not isinstance(v, bool)]
         return [float(step) for step, _ in rows], [float(value) for _, value in rows]
 
     @property
@@ -160,6 +161,15 @@ def load_study(path: Path | Sequence[Path]) -> Study:
     Raises:
         RecordError: nothing of the kind is there, or a file is damaged.
     """
+    try:
+        return _load(path)
+    except OSError as error:
+        raise RecordError(
+            f"Cannot read {str(error.filename)[:200]!r}: {error.strerror}. Check the name and its rights."
+        ) from error
+
+
+def _load(path: Path | Sequence[Path]) -> Study:
     if isinstance(path, str | Path):
         folder = Path(path)
         if (folder / "study.json").is_file():

@@ -18,6 +18,7 @@ from killick.verifiers.number import NumberVerifier
 from killick.verifiers.types import Verifier
 
 _STRIDE = 10_000_000  # index line of one seed; training starts at its beginning, testing in its middle
+_LARGEST = 1000  # terms or digits; far beyond any use, and still drawn in no time
 _TRIES = 50  # draws per row wanted before the settings are called too narrow
 
 
@@ -55,6 +56,14 @@ class Arithmetic:
     splits: ClassVar[tuple[str, ...]] = ("train", "test")
 
     def __post_init__(self) -> None:
+        for name in ("train_num", "test_num", "seed"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise ConfigError(f"{name} = {value!r}: give a whole number of at least 0.")
+        if not isinstance(self.settings, Mapping) or not isinstance(self.wording, str):
+            raise ConfigError(
+                f"settings must be a table and wording a text; found {self.settings!r} and {self.wording!r}."
+            )
         if min(self.train_num, self.test_num) < 1 or max(self.train_num, self.test_num) > _STRIDE // 100:
             raise ConfigError(
                 f"train_num = {self.train_num} and test_num = {self.test_num}; each must be 1 to {_STRIDE // 100:,}."
@@ -67,6 +76,10 @@ class Arithmetic:
             raise ConfigError(
                 "seed and size are set by the task (seed, train_num, test_num); take them out of settings."
             )
+        for name, value in self.settings.items():
+            sized = name.endswith(("_terms", "_digits")) and isinstance(value, int | float)
+            if sized and not 0 <= value <= _LARGEST:
+                raise ConfigError(f"settings.{name} = {value!r}: allowed are 0 to {_LARGEST}.")
 
     @property
     def verifier(self) -> Verifier:
@@ -116,7 +129,15 @@ class Arithmetic:
     def _entries(self, split: str) -> Iterator[dict[str, Any]]:
         data = _create(self.dataset, dict(self.settings), seed=self.seed * _STRIDE)
         start = 0 if split == "train" else _STRIDE // 2
-        return (data[index] for index in range(start, start + _STRIDE // 2))
+        for index in range(start, start + _STRIDE // 2):
+            try:
+                entry = data[index]
+            except Exception as error:  # a range or type only the drawing trips over; each data set has its own
+                raise ConfigError(
+                    f"reasoning-gym's {self.dataset} cannot draw a problem with the settings {dict(self.settings)}: "
+                    f"{type(error).__name__}: {error}. Correct the settings."
+                ) from error
+            yield entry
 
     def _fill(self, entry: dict[str, Any]) -> str:
         text = self.wording.replace("{question}", entry["question"])
@@ -165,5 +186,5 @@ def _create(name: str, settings: dict[str, Any], seed: int) -> Any:
             raise ConfigError(f"reasoning-gym's {name} has no setting {key!r}. {nearest(key, allowed)}")
     try:
         return create_dataset(name, seed=seed, size=_STRIDE, **settings)
-    except (AssertionError, TypeError, ValueError) as error:
+    except Exception as error:  # each data set checks its settings in its own way, or trips over them
         raise ConfigError(f"reasoning-gym's {name} refuses the settings {settings}: {error}") from error

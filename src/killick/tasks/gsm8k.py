@@ -5,12 +5,23 @@ Read from a local folder with `gsm8k_train.jsonl` and `gsm8k_test.jsonl`, or fro
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from killick.errors import ConfigError, DataError
 from killick.registry import nearest
-from killick.tasks.jsonl import Judge, ask, check_gold, check_limit, column, make_judge, read_jsonl
+from killick.tasks.jsonl import (
+    Judge,
+    as_path,
+    ask,
+    check_gold,
+    check_limit,
+    column,
+    gold_of,
+    make_judge,
+    read_jsonl,
+    text_of,
+    uid_of,
+)
 from killick.tasks.types import Row
 from killick.verifiers.types import Verifier
 
@@ -45,6 +56,8 @@ class GSM8K:
 
     def __post_init__(self) -> None:
         make_judge(self.judge)
+        if self.path is not None:
+            as_path(self.path)
 
     @property
     def verifier(self) -> Verifier:
@@ -76,7 +89,7 @@ class GSM8K:
 
     def _local(self, split: str) -> tuple[list[dict[str, Any]], str]:
         assert self.path is not None, "called with a path only"
-        folder = Path(self.path).expanduser()
+        folder = as_path(self.path)
         if folder.is_file():
             raise DataError(
                 f"GSM8K's path {self.path!r} is a file. Give the folder that holds gsm8k_train.jsonl and "
@@ -98,10 +111,13 @@ class GSM8K:
         return [hub_record(row, split, index) for index, row in enumerate(data)], HUB_NAME
 
     def _row(self, record: dict[str, Any], where: str) -> Row:
-        problem, answer, solution = (str(column(record, name, where)) for name in ("problem", "answer", "solution"))
+        problem, answer = text_of(record, "problem", where), gold_of(record, "answer", where)
+        solution = column(record, "solution", where)
+        if solution is not None and not isinstance(solution, str):
+            raise DataError(f'{where}: the solution is {solution!r}, not a text; null or "" if there is none.')
         instruction = _INSTRUCTIONS[self.judge] if self.instruction is None else self.instruction
         return Row(
-            uid=str(column(record, "id", where)),
+            uid=uid_of(record, "id", where),
             prompt=ask(problem, instruction, self.system),
             answer=answer,
             solution=self._finish(_CALCULATOR.sub("", solution), answer) if solution else None,
@@ -130,13 +146,13 @@ def hub_record(row: dict[str, Any], split: str, index: int) -> dict[str, Any]:
         DataError: a column is missing, or the answer lacks its final line.
     """
     where = f"{HUB_NAME}, {split} row {index}"
-    solution = column(row, "answer", where)
+    solution = text_of(row, "answer", where)
     _, marker, final = solution.rpartition("####")
     if not marker:
         raise DataError(f"{where}: the answer has no '####' line. Is the revision {HUB_REVISION} in use?")
     return {
         "id": f"gsm8k-{split}-{index}",
-        "problem": column(row, "question", where),
+        "problem": text_of(row, "question", where),
         "answer": final.strip().replace(",", ""),
         "solution": solution,
     }

@@ -18,13 +18,14 @@ def read_jsonl(path: Path) -> list[dict[str, Any]]:
     """All records of a JSON-lines file; blank lines are skipped.
 
     Raises:
-        DataError: missing, not UTF-8, empty, or a line that is not a JSON object (its number is named).
+        DataError: missing, not UTF-8, empty, or a line that is not a JSON object or holds half a character (its number
+            is named).
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError as error:
         raise DataError(f"There is no file {path} (looked for {path.absolute()}).") from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # not UTF-8, or a zero byte in the path
         raise DataError(f"{path} cannot be read as UTF-8 text: {error}.") from error
     records = []
     for number, line in enumerate(lines, start=1):
@@ -32,8 +33,20 @@ def read_jsonl(path: Path) -> list[dict[str, Any]]:
             continue
         try:
             record = json.loads(line)
+            if "\\u" in line:  # an escape can name half a character, which neither UTF-8 nor a tokenizer can hold
+                json.dumps(record, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"{path}, line {number} holds a lone surrogate, {error.object[error.start]!r}, which is half a "
+                "character. Write characters themselves, or both halves of the escape."
+            ) from error
         except json.JSONDecodeError as error:
             raise DataError(f"{path}, line {number} is not JSON ({error}). Expected one object a line.") from error
+        except (ValueError, RecursionError) as error:  # thousands of digits or of brackets
+            raise DataError(
+                f"{path}, line {number} cannot be read ({error}). Expected one plain object a line; write very long "
+                "numbers as text."
+            ) from error
         if not isinstance(record, dict):
             raise DataError(f"{path}, line {number} holds a {type(record).__name__}. Expected one object a line.")
         records.append(record)
@@ -51,6 +64,61 @@ def column(record: dict[str, Any], name: str, where: str) -> Any:
     if name not in record:
         raise DataError(f"{where} has no column {name!r}. {nearest(name, record)} Set the task's *_column settings.")
     return record[name]
+
+
+def text_of(record: dict[str, Any], name: str, where: str) -> str:
+    """A field that must hold some text.
+
+    Raises:
+        DataError: there is no such field, or it holds null, nothing or something else.
+    """
+    value = column(record, name, where)
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"{where}: column {name!r} holds {value!r}, not a text.")
+    return value
+
+
+def gold_of(record: dict[str, Any], name: str, where: str) -> str:
+    """The field with the gold answer: a text, or a number as it is written.
+
+    Raises:
+        DataError: there is no such field, or it holds something else.
+    """
+    value = column(record, name, where)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise DataError(f"{where}: the answer in column {name!r} is {value!r}, not a text or number.")
+    return str(value)
+
+
+def uid_of(record: dict[str, Any], name: str, where: str) -> str:
+    """The field with the id: a text, or a whole number.
+
+    Raises:
+        DataError: there is no such field, or it holds something else.
+    """
+    value = column(record, name, where)
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        raise DataError(f"{where}: the id in column {name!r} is {value!r}, not a text or whole number.")
+    return str(value)
+
+
+def as_path(text: str) -> Path:
+    """A path from the settings, with `~` expanded.
+
+    Raises:
+        ConfigError: it cannot be a path (zero byte, too long, no such user).
+    """
+    try:
+        path = Path(text).expanduser()
+        path.resolve()
+        path.exists()
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        shown = repr(text)
+        raise ConfigError(
+            f"The path {shown if len(shown) < 80 else shown[:80] + '…'} cannot be used: {error}. Correct the task's "
+            "settings."
+        ) from error
+    return path
 
 
 def make_judge(judge: Judge) -> Verifier:
@@ -114,7 +182,8 @@ class JsonLines:
 
     def __post_init__(self) -> None:
         make_judge(self.judge)
-        if self.test_path is not None and Path(self.test_path).resolve() == Path(self.path).resolve():
+        train = as_path(self.path)
+        if self.test_path is not None and as_path(self.test_path).resolve() == train.resolve():
             raise ConfigError(f"path and test_path are the same file, {self.path}: test on other problems.")
 
     @property
@@ -138,7 +207,7 @@ class JsonLines:
         if split not in self.splits:
             more = "" if self.test_path else " Set test_path to have a test split."
             raise ConfigError(f"The task jsonl has no split {split!r}. {nearest(split, self.splits)}{more}")
-        path = Path(self.path if split == "train" or self.test_path is None else self.test_path).expanduser()
+        path = as_path(self.path if split == "train" or self.test_path is None else self.test_path)
         verifier, rows, seen = self.verifier, [], set()
         for number, record in enumerate(read_jsonl(path)[:limit], start=1):
             row = self._row(record, f"{path}, record {number}")
@@ -152,26 +221,20 @@ class JsonLines:
         return rows
 
     def _row(self, record: dict[str, Any], where: str) -> Row:
-        problem = column(record, self.problem_column, where)
-        answer = column(record, self.answer_column, where)
-        if not isinstance(problem, str) or not problem.strip():
-            raise DataError(f"{where}: the problem in column {self.problem_column!r} is {problem!r}, not a text.")
-        if isinstance(answer, bool) or not isinstance(answer, str | int | float):
-            raise DataError(
-                f"{where}: the answer in column {self.answer_column!r} is {answer!r}, not a text or number."
-            )
+        problem = text_of(record, self.problem_column, where)
+        answer = gold_of(record, self.answer_column, where)
         solution = column(record, self.solution_column, where) if self.solution_column else None
         if solution is not None and not isinstance(solution, str):
             raise DataError(f"{where}: the solution in column {self.solution_column!r} is no text.")
         uid = (
-            column(record, self.id_column, where)
+            uid_of(record, self.id_column, where)
             if self.id_column
             else hashlib.sha256(problem.encode()).hexdigest()[:16]
         )
         return Row(
-            uid=str(uid),
+            uid=uid,
             prompt=ask(problem, self.instruction, self.system),
-            answer=str(answer),
+            answer=answer,
             solution=solution or None,
             source=Path(self.path).name,
         )

@@ -24,10 +24,11 @@ def judge(verifier: Verifier, completion: str, answer: str) -> Verdict:
     except (DataError, VerifierError):
         raise
     except Exception:
+        size = f"{len(completion)} characters" if isinstance(completion, str) else f"type {type(completion).__name__}"
         _log.exception(
-            '%s crashed on a completion of %d characters (gold %.80r): counted as reason "error".',
+            '%s crashed on a completion of %s (gold %.80r): counted as reason "error".',
             type(verifier).__name__,
-            len(completion),
+            size,
             answer,
         )
         return wrong("error")

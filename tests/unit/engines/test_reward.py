@@ -46,3 +46,10 @@ def test_an_unreadable_gold_stops_training() -> None:
 def test_without_a_log_and_without_rows() -> None:
     assert VerifierReward(NumberVerifier())(["18"], ["18"]) == [1.0]
     assert VerifierReward(NumberVerifier())([], [], log_metric=lambda name, value: None) == []
+
+
+def test_messages_without_text_are_empty_answers() -> None:
+    odd = [[{"role": "assistant", "tool_calls": []}], [{"role": "assistant", "content": None}], ["text"], None, {}]
+    logged: dict[str, float] = {}
+    assert VerifierReward(NumberVerifier())(odd, ["18"] * 5, logged.__setitem__) == [0.0] * 5
+    assert logged["verify/no_answer_frac"] == 1.0

@@ -67,6 +67,10 @@ def test_torn_last_line_is_dropped_and_written_again(path, make_record, cut):
         lambda line: line.replace(b'"correct":true', b'"correct":false'),
         lambda line: line.replace(b'"reason":"right"', b'"reason":"lucky"'),
         lambda line: b"\xff" + line,
+        lambda line: line.replace(b'"tokens":3', b'"tokens":' + str(2**63).encode()),
+        lambda line: line.replace(b'"tokens":3', b'"tokens":-1'),
+        lambda line: line.replace(b'"sample":1', b'"sample":-1'),
+        lambda line: b"[" * 100_000,
     ],
 )
 def test_corrupt_line_in_the_middle_names_file_line_and_remedy(path, make_record, damage):

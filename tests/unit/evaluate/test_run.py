@@ -218,3 +218,32 @@ def test_progress_goes_to_standard_error_only(model, tokenizer, task, make_spec,
     assert shown.out == ""
     assert "30/30" in shown.err
     assert "samples/s" in shown.err
+
+
+@pytest.mark.parametrize("wall_s", ["null", '"x"', "-1.0", "NaN", "Infinity", "true"])
+def test_seconds_that_are_none_are_refused(go, make_spec, tmp_path, wall_s):
+    go(make_spec(), tmp_path)
+    stored = json.loads((tmp_path / "spec.json").read_text())
+    text = json.dumps({**stored, "wall_s": 0}).replace('"wall_s": 0', f'"wall_s": {wall_s}')
+    (tmp_path / "spec.json").write_text(text)
+    for attempt in (lambda: load(tmp_path), lambda: go(make_spec(), tmp_path)):
+        with pytest.raises(RecordError, match=r"spec\.json: wall_s = .* is no number of seconds"):
+            attempt()
+
+
+@pytest.mark.parametrize("change", [{"versions": [1]}, {"model": {"name": {}, "fingerprint": "f0"}}, {"sampling": 1}])
+def test_settings_of_the_wrong_shape_are_refused(go, make_spec, tmp_path, change):
+    go(make_spec(), tmp_path)
+    stored = json.loads((tmp_path / "spec.json").read_text())
+    (tmp_path / "spec.json").write_text(json.dumps({**stored, **change}))
+    with pytest.raises(RecordError):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(("old", "new"), [('"uid":"p0"', '"uid":"zz"'), ('"sample":0', '"sample":77')])
+def test_records_that_are_not_of_this_evaluation_are_refused(go, make_spec, tmp_path, old, new):
+    go(make_spec(), tmp_path)
+    path = tmp_path / "records.jsonl"
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(RecordError, match="1 records that are not of this evaluation"):
+        go(make_spec(), tmp_path)

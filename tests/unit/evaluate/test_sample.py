@@ -227,3 +227,19 @@ def test_a_peft_wrapper_changes_nothing_of_the_sampler(model, tokenizer, rows):
     wrapped = peft.get_peft_model(own, peft.LoraConfig(target_modules=["q_proj"]))  # a fresh adapter adds 0
     assert draw(wrapped, tokenizer, rows, settings()) == plain
     assert wrapped.get_base_model().generation_config.top_k == 1
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{{ raise_exception('System role not supported') }}", r"problem 'p' \(roles: user\): System role not"),
+        ("{{ messages[0].content + 1 }}", "problem 'p'"),
+        ("{% for %}", "problem 'p'"),
+        ("{# nothing #}", "problem 'p' as nothing"),
+    ],
+)
+def test_a_template_that_refuses_a_prompt_names_the_problem(tokenizer, template, message):
+    broken = copy.deepcopy(tokenizer)
+    broken.chat_template = template
+    with pytest.raises(DataError, match=message):
+        render_prompts(broken, [Row("p", [{"role": "user", "content": "a"}], "a")])

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
+from killick.config import EvaluateSection
 from killick.errors import ConfigError, DataError, RecordError
 from killick.evaluate.identity import model_identity
-from killick.evaluate.settings import EvaluationSpec, Performance, SamplingSettings
+from killick.evaluate.settings import EvaluationSpec, Performance, SamplingSettings, evaluation_settings
 from killick.provenance import differences
 
 
@@ -29,6 +30,9 @@ from killick.provenance import differences
         ({"top_p": 1.1}, "top_p"),
         ({"stop": "x"}, "stop"),
         ({"stop": ("",)}, "stop"),
+        ({"stop": 3}, "stop"),
+        ({"stop": ("a\ud800",)}, "UTF-8"),
+        ({"temperature": 10**400}, "temperature"),
     ],
 )
 def test_bad_sampling_settings_are_refused(changes, message):
@@ -171,3 +175,22 @@ def test_without_network_and_cache_the_real_client_ends_in_the_same_error(tmp_pa
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
     )
     assert "DataError: Model 'owner/model' is no folder here" in done.stderr
+
+
+def test_the_section_of_a_recipe_names_the_sampler():
+    section = EvaluateSection(num_samples=3, max_tokens=5, seed=7, temperature=0.5, top_p=0.9, stop=("x",))
+    assert evaluation_settings(section) == SamplingSettings(3, 5, 7, 0.5, 0.9, ("x",))
+
+
+def test_weights_that_are_a_folder_and_adapters_of_themselves_are_data_errors(tmp_path):
+    (tmp_path / "model.safetensors").mkdir()
+    with pytest.raises(DataError, match=r"model\.safetensors is no file"):
+        model_identity(str(tmp_path))
+    (tmp_path / "model.safetensors").rmdir()
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"x")
+    (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(tmp_path)}))
+    with pytest.raises(DataError, match="names itself as its base"):
+        model_identity(str(tmp_path))
+    (tmp_path / "adapter_config.json").write_text("[")
+    with pytest.raises(DataError, match="no JSON object"):
+        model_identity(str(tmp_path))

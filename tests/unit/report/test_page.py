@@ -1,6 +1,7 @@
 """The page as a browser would read it: offline, deterministic, hostile text inert."""
 
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -11,7 +12,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from killick.errors import ContractError
+from killick.errors import ContractError, RecordError
 from killick.report import load_study, write_report
 from killick.report.page import _inline, prose, render
 
@@ -206,3 +207,20 @@ def test_code_that_would_close_its_element_is_refused():
 
 def test_prose_sets_code_and_escapes():
     assert prose("a `<b>` c") == "a <code>&lt;b&gt;</code> c"
+
+
+def test_places_that_are_no_file_are_refused(synthetic, tmp_path):
+    synthetic.write_evaluation(tmp_path / "a", "mixed", seed=1)
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordError, match="is a folder; the report is one file"):
+        write_report(tmp_path / "a", tmp_path)
+    for place in (tmp_path / "file" / "r.html", tmp_path / ("r" * 300), tmp_path / "a\0b" / "r.html"):
+        with pytest.raises(RecordError, match="Cannot write"):
+            write_report(tmp_path / "a", place)
+
+
+def test_half_a_character_does_not_stop_the_page(synthetic, tmp_path):
+    synthetic.write_evaluation(tmp_path / "a", "mixed", seed=1)
+    study = dataclasses.replace(load_study(tmp_path / "a"), title="half \ud800 title")
+    page = write_report(tmp_path / "a", study=study).read_text(encoding="utf-8")
+    assert "<h1>half ? title</h1>" in page

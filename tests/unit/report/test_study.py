@@ -155,3 +155,26 @@ def test_log_leaves_out_a_torn_last_line_only(tmp_path):
     path.write_text("[1]\n")
     with pytest.raises(RecordError, match="line 1, holds a list"):
         read_log(path)
+
+
+@pytest.mark.parametrize("step", ['"x"', "null", "true", "-1", "1e999", "NaN", "1" + "0" * 400, "1" * 5000])
+def test_a_step_that_is_no_number_is_refused(tmp_path, step):
+    path = tmp_path / "log.jsonl"
+    path.write_text(f'{{"step": 1}}\n{{"step": {step}, "loss": 1}}\n')
+    with pytest.raises(RecordError, match=r"log\.jsonl, line 2,"):
+        read_log(path)
+    path.write_text('{"step": 1}\n{"step": 2, "loss": ' + "1" * 400 + "}\n")
+    with pytest.raises(RecordError, match="loss beyond all measure"):
+        read_log(path)
+    path.write_text("[" * 100_000 + "\n")
+    with pytest.raises(RecordError, match="line 1, is not JSON"):
+        read_log(path)
+
+
+def test_folder_names_beyond_any_file_system_are_refused(small):
+    arm = {"name": "a", "label": "a", "method": "m", "runs": [{"seed": 0, "dir": "d" * 5000}]}
+    _edit(small, arms=[arm], baseline=None)
+    with pytest.raises(RecordError, match="Cannot read 'd*"):
+        load_study(small)
+    with pytest.raises(RecordError, match="Cannot read 'e*"):
+        load_study("e" * 5000)

@@ -75,6 +75,8 @@ def test_other_data_sets_work_with_their_own_question() -> None:
         ({"settings": {"max_digit": 2}}, "max_digits"),
         ({"settings": {"min_terms": 5, "max_terms": 2}}, "max_terms"),
         ({"dataset": "gcd", "settings": {}}, "no bare expression"),
+        ({"settings": {"min_terms": 1.5, "max_terms": 2.5}}, "settings"),
+        ({"settings": {"min_terms": "2"}}, "refuses the settings"),
     ],
 )
 def test_wrong_settings_name_the_way_out(settings: dict, message: str) -> None:
@@ -89,6 +91,13 @@ def test_wrong_settings_name_the_way_out(settings: dict, message: str) -> None:
         {"test_num": 10_000_000},
         {"wording": "Compute."},
         {"settings": {"seed": 3}},
+        {"train_num": "4"},
+        {"test_num": True},
+        {"seed": -1},  # the generator takes absolute values: another seed's problems, mirrored
+        {"seed": 0.5},
+        {"wording": 3},
+        {"settings": [1]},
+        {"settings": {"max_terms": 10**9}},
     ],
 )
 def test_impossible_settings_are_refused_at_once(settings: dict) -> None:

@@ -28,6 +28,8 @@ def test_hub_rows_become_the_local_schema() -> None:
     }
     with pytest.raises(DataError, match="####"):
         hub_record({"question": "x", "answer": "5"}, "test", 0)
+    with pytest.raises(DataError, match="column 'question' holds None"):
+        hub_record({"question": None, "answer": "#### 5"}, "test", 0)
     with pytest.raises(DataError, match="no column 'question'"):
         hub_record({"answer": "#### 5"}, "test", 0)
 
@@ -77,3 +79,28 @@ def test_every_real_gold_scores_1_and_a_wrong_one_0(judge: str, split: str, num:
     assert len(rows) == len({row.uid for row in rows}) == num
     assert [row.uid for row in rows if not verifier(task.gold_completion(row), row.answer).correct] == []
     assert [row.uid for row in rows if verifier(task.gold_completion(row), str(int(row.answer) + 1)).correct] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("problem", None, "column 'problem' holds None"),
+        ("problem", " ", "column 'problem' holds ' '"),
+        ("answer", None, "the answer in column 'answer' is None"),
+        ("solution", 3, "the solution is 3"),
+        ("id", None, "the id in column 'id' is None"),
+    ],
+)
+def test_null_is_not_a_text(folder: Path, name: str, value: object, message: str) -> None:
+    record = {**hub_record(HUB_ROW, "test", 0), name: value}
+    (folder / "gsm8k_test.jsonl").write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(DataError, match=f"record 1: {message}"):
+        GSM8K(path=str(folder)).rows("test")
+
+
+def test_a_null_solution_is_none_and_odd_paths_are_refused(folder: Path) -> None:
+    record = {**hub_record(HUB_ROW, "test", 0), "solution": None}
+    (folder / "gsm8k_test.jsonl").write_text(json.dumps(record), encoding="utf-8")
+    assert GSM8K(path=str(folder)).rows("test")[0].solution is None
+    with pytest.raises(ConfigError, match="cannot be used"):
+        GSM8K(path="a\0b")

@@ -99,3 +99,36 @@ def test_unknown_judge_and_limit(tmp_path: Path) -> None:
         JsonLines(write(tmp_path, RECORDS), judge="numbers")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="at least 1"):
         JsonLines(write(tmp_path, RECORDS)).rows("train", 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"problem": "\\ud800", "answer": "1"}', "line 2 holds a lone surrogate"),
+        ('{"problem": "x", "answer": "1", "more": ["\\uDFFF"]}', "line 2 holds a lone surrogate"),
+        ('{"problem": "x", "answer": ' + "1" * 5000 + "}", "line 2 cannot be read"),
+        ('{"problem": ' + "[" * 100_000, "line 2 cannot be read"),
+    ],
+)
+def test_lines_that_json_allows_and_nothing_else_does(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(DataError, match=rf"data\.jsonl, {message}"):
+        JsonLines(write(tmp_path, [RECORDS[0], line])).rows("train")
+
+
+def test_whole_characters_may_be_escaped(tmp_path: Path) -> None:
+    row = JsonLines(write(tmp_path, ['{"problem": "\\ud83d\\ude42 \\u00e9", "answer": "1"}'])).rows("train")[0]
+    assert row.prompt[0]["content"].startswith("\U0001f642 é")
+
+
+@pytest.mark.parametrize("uid", [None, "", True, [1]])
+def test_ids_are_texts_or_whole_numbers(tmp_path: Path, uid: object) -> None:
+    with pytest.raises(DataError, match="the id in column 'id'"):
+        JsonLines(write(tmp_path, [{**RECORDS[0], "id": uid}]), id_column="id").rows("train")
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a" * 5000, "~nobody-of-this-name/x", 3])
+def test_what_cannot_be_a_path_is_refused(tmp_path: Path, path: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be used"):
+        JsonLines(path)
+    with pytest.raises(ConfigError, match="cannot be used"):
+        JsonLines(write(tmp_path, RECORDS), test_path=path)

@@ -41,3 +41,8 @@ def test_what_is_no_fault_of_the_completion_stops_the_work(error: BaseException)
 def test_an_unreadable_gold_of_a_real_verifier_stops_the_work() -> None:
     with pytest.raises(DataError, match="not a plain number"):
         judge(NumberVerifier(), "18", "eighteen")
+
+
+def test_a_completion_that_is_no_text_is_an_error_of_its_own_row(caplog: pytest.LogCaptureFixture) -> None:
+    assert judge(NumberVerifier(), None, "18").reason == "error"  # type: ignore[arg-type]
+    assert "NumberVerifier crashed on a completion of type NoneType" in caplog.text

@@ -1,7 +1,7 @@
 """A task's verifier as a TRL reward function: 1 right, 0 wrong, with the share of each reason recorded."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 from killick.verifiers.judge import judge
@@ -43,8 +43,9 @@ class VerifierReward:
 
 
 def _text(completion: Any) -> str:
-    """TRL hands over a string, or messages when the prompt is conversational."""
+    """TRL hands over a string, or messages when the prompt is conversational; a message may lack its text."""
     if isinstance(completion, str):
         return completion
-    content = completion[-1]["content"] if completion else ""
+    last = completion[-1] if isinstance(completion, list | tuple) and completion else None
+    content = last.get("content") if isinstance(last, Mapping) else ""
     return content if isinstance(content, str) else ""

@@ -129,7 +129,7 @@ def train(recipe: Recipe, run_dir: Path, console: Console | None = None) -> Path
         return model_dir
     provenance.make_folder(run_dir)
     if model_dir.exists() and not model_dir.is_dir():
-        raise RecordError(f"{model_dir} is a file where the trained model must go. Remove it, or use another --run-dir.")
+        raise RecordError(f"{model_dir} is a file where the trained model must go. Remove it or use another --run-dir.")
     model, tokenizer = load_for_training(recipe.model.name_or_path, recipe.model.dtype, run_dir)
     task, dataset = load_rows(recipe, tokenizer)
     try:
