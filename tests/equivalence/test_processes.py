@@ -63,7 +63,7 @@ def test_a_threshold_per_process_would_show(one, two):
 
 @pytest.mark.parametrize("name", SAME_CASES)
 def test_metrics_are_those_of_one_process(one, two, name):
-    """The two hold unequal numbers of tokens: a mean of their means would differ. Every process computes all of them."""
+    """The two hold unequal numbers of tokens: a mean of their means would differ. Every process logs all of them."""
     expected = one[name]["log"]
     assert len(expected) == two_processes.STEPS
     ours = {k for k in expected[0] if k.startswith(("sage/", "group/"))}

@@ -205,5 +205,5 @@ name = "b"
     studies.check(studies.load_study(write(tmp_path, text)))
     assert calls == [("hard", 2), ("train", 4)]
     study = studies.load_study(write(tmp_path, text + "[arm.set]\n'evaluate.max_tokens' = 0\n"))
-    with pytest.raises(ConfigError, match="Arm 'b': sampling.max_tokens"):
+    with pytest.raises(ConfigError, match=r"Arm 'b': sampling\.max_tokens"):
         studies.check(study)

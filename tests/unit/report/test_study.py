@@ -174,7 +174,7 @@ def test_a_step_that_is_no_number_is_refused(tmp_path, step):
 def test_folder_names_beyond_any_file_system_are_refused(small):
     arm = {"name": "a", "label": "a", "method": "m", "runs": [{"seed": 0, "dir": "d" * 5000}]}
     _edit(small, arms=[arm], baseline=None)
-    with pytest.raises(RecordError, match="Cannot read 'd*"):
+    with pytest.raises(RecordError, match=r"Cannot read 'd*"):
         load_study(small)
-    with pytest.raises(RecordError, match="Cannot read 'e*"):
+    with pytest.raises(RecordError, match=r"Cannot read 'e*"):
         load_study("e" * 5000)

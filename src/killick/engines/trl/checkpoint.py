@@ -149,8 +149,9 @@ def _read_state(folder: Path) -> dict[str, Any]:
 def _load_rollouts(trainer: "KillickTrainer", folder: Path) -> list[dict[str, Any]]:
     path = _buffer_path(folder, trainer.accelerator.process_index)
     try:
-        with safe_open(path, framework="pt", device=str(trainer.accelerator.device)) as file:
-            values = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
+        with safe_open(path, framework="pt") as file:  # on the CPU: it refuses names such as cpu:0
+            device = trainer.accelerator.device
+            values = {key: file.get_tensor(key).to(device) for key in file.keys()}  # noqa: SIM118 (not a dict)
             values |= json.loads(file.metadata()["others"])
         batches: list[dict[str, Any]] = [{} for _ in range(trainer.args.steps_per_generation)]
         for key, value in values.items():
