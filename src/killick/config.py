@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import hashlib
 import json
+import math
 import tomllib
 from dataclasses import dataclass, field
 from importlib import resources
@@ -171,7 +172,9 @@ def to_toml(value: Any) -> str:
         return "{" + ", ".join(f"{json.dumps(key)} = {to_toml(entry)}" for key, entry in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(to_toml(entry) for entry in value) + "]"
-    return json.dumps(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # TOML writes inf and nan as Python does
+    return json.dumps(value, ensure_ascii=False)
 
 
 def load_recipe(name_or_path: str, overrides: list[str] | None = None) -> Recipe:
