@@ -103,7 +103,7 @@ def test_a_signal_to_one_process_stops_both_at_a_whole_checkpoint(two):
 def test_one_process_evaluates(tmp_path):
     """3 problems x 4 samples are 12 records, written once."""
     sets = {
-        "trl.max_steps": 1, "trl.per_device_train_batch_size": 8, "trl.num_generations": 4, "run.save_every": 0,
+        "trl.max_steps": 1, "trl.per_device_train_batch_size": 8, "trl.num_generations": 4,
         "trl.max_completion_length": 16, "evaluate.num_problems": 3, "evaluate.num_samples": 4,
         "evaluate.splits": '["mixed"]',
     }  # fmt: skip

@@ -80,7 +80,7 @@ def test_own_term_is_reduced_as_the_host_reduces_its_kl(tmp_path, loss_type, acc
     b = displaced(make_trainer(KillickTrainer, KillickConfig, tmp_path / "b", kl_form="k2_loss", **settings))
     assert min(a.losses) > 1e-3
     assert a.losses == pytest.approx(b.losses, rel=1e-5, abs=1e-9)
-    assert max(float((a.parameters[k] - start[k]).abs().max()) for k in start) > 1e-3
+    assert max(float((a.parameters[k] - start[k]).abs().max()) for k in start) > 2e-5  # ten times the tolerance below
     for key in a.parameters:
         torch.testing.assert_close(a.parameters[key], b.parameters[key], rtol=0, atol=2e-6)
 

@@ -35,7 +35,7 @@ def test_study_runs_shrunk(name, shrink_study, tmp_path):
     path = shrink_study(studies.shipped_studies()[name], tmp_path / f"{name}.toml")
     study = studies.load_study(str(path))
     keep = study.arms if name == "quickstart" else study.arms[:2]
-    small = studies.Study(**{**study.__dict__, "arms": keep, "seeds": study.seeds[:1]})
+    small = studies.Study(**{**study.__dict__, "arms": keep, "seeds": study.seeds[:1], "baseline": None})
     out = tmp_path / "out"
     assert studies.run(small, out, err) == []
     studies.finish(small, out, err)

@@ -42,7 +42,7 @@ def run(argv: list[str] | None = None) -> int:
         return code if isinstance(code, int) else 0
     except KillickError as error:
         err.print(f"[bold red]{type(error).__name__}[/bold red]", end=" ")
-        err.print(str(error), markup=False, highlight=False)
+        err.print(str(error), markup=False, highlight=False, soft_wrap=True)
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         err.print("Interrupted.")

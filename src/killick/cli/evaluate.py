@@ -41,7 +41,10 @@ def evaluate(
     problems: Annotated[int | None, typer.Option(min=1, help="First problems of the split. Default: all.")] = None,
     temperature: Annotated[float | None, typer.Option(min=0.0, help="0 is greedy.")] = None,
     top_p: Annotated[float | None, typer.Option(help="1 keeps every token.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Longest completion, tokens.")] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, help="Longest completion, tokens. Default: 256, or half the positions of a small model."),
+    ] = None,
     stop: Annotated[list[str] | None, typer.Option(help="Stop string (repeatable).")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Names the random streams.")] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Rows decoded together (speed only).")] = None,
@@ -78,9 +81,24 @@ def evaluate(
     else:
         name, settings, section = task, {}, EvaluateSection()
     section = dataclasses.replace(section, **{k: v for k, v in given.items() if v is not None})
+    if max_tokens is None and recipe is None:
+        section = dataclasses.replace(section, max_tokens=_default_max_tokens(model))
     name, settings = task or name, {**settings, **parse_settings(task_set)}
     folder = output or _default_folder(model, name)
     evaluate_model(model, name, TASKS.build(name, **settings), section, folder, dtype or "float32")
+
+
+def _default_max_tokens(model: str) -> int:
+    """256, or half the positions of a small model: the other half is for the prompt."""
+    quiet_transformers()
+    from transformers import AutoConfig
+
+    from killick.models import resolve
+
+    source = resolve(model)
+    config = AutoConfig.from_pretrained((source.base or source).name).get_text_config()
+    positions = getattr(config, "max_position_embeddings", None)
+    return min(256, positions // 2) if positions else 256
 
 
 def _default_folder(model: str, task: str) -> Path:

@@ -39,7 +39,8 @@ def list_() -> None:
     for name in TASKS.names():
         cls = TASKS.get(name)
         keys = ", ".join(f.name for f in dataclasses.fields(cls))
-        splits = ", ".join(getattr(cls, "splits", ()) or ())
+        known = getattr(cls, "splits", ())
+        splits = ", ".join(known) if isinstance(known, tuple) else "by its settings"
         table.add_row(name, splits, keys, (cls.__doc__ or "").partition("\n")[0])
     out.print(table)
 

@@ -76,7 +76,8 @@ def test_resume_after_a_cut_gives_the_uninterrupted_records(go, make_spec, tmp_p
 
 
 CHILD = """
-import sys, time, importlib.util
+import signal, sys, time, importlib.util
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background parent may have it ignored
 from pathlib import Path
 spec = importlib.util.spec_from_file_location("fixtures", sys.argv[1])
 fixtures = importlib.util.module_from_spec(spec)
