@@ -55,7 +55,8 @@ def make_trainer(trainer_class: Any, config_class: Any, folder: Path, *, extra: 
     torch.manual_seed(0)
     task = Countdown()
     rows = task.rows("train", NUM_ROWS)
-    data = Dataset.from_dict({"prompt": [r.prompt for r in rows], "answer": [r.answer for r in rows]})
+    columns = {key: [getattr(row, key) for row in rows] for key in ("prompt", "answer", "solution", "uid")}
+    data = Dataset.from_dict({**columns, "plan": [row.meta["plan"] for row in rows]})
     model = AutoModelForCausalLM.from_pretrained(base_path())
     tokenizer = AutoTokenizer.from_pretrained(base_path())
     args = config_class(output_dir=str(folder), **{**SMALL, **settings})
@@ -95,9 +96,13 @@ def script_rollouts(trainer: Any) -> None:
         right = index % 2 == 0 and member % 4 == 0
         return whole if right else whole[: [-4, 4, len(steps[0]), 9][member % 4]]
 
-    def scripted(prompt_ids: list[list[int]], *_: Any) -> tuple[list[list[int]], None]:
+    sampled = trainer._generate_single_turn
+
+    def scripted(prompt_ids: list[list[int]], *rest: Any) -> Any:
         first = trainer.accelerator.process_index * len(prompt_ids)
-        which = [place[tokenizer.decode(ids)] for ids in prompt_ids]
+        which = [place.get(tokenizer.decode(ids)) for ids in prompt_ids]
+        if None in which:  # the turns that ask for a plan, which is greedy
+            return sampled(prompt_ids, *rest)
         return [completion(index, (first + row) % group) for row, index in enumerate(which)], None
 
     trainer._generate_single_turn = scripted

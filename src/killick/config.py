@@ -16,6 +16,7 @@ from killick.methods.kl_forms import KL_FORMS
 from killick.registry import nearest
 
 _SLOTS = ("anchor", "repair", "group", "advantage")
+_FILLED = ("anchor", "repair")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,14 @@ class AnchorSection:
 
 
 @dataclass(frozen=True)
+class RepairSection:
+    """`[method.repair]`: a repair rule by `name`; every other key is a setting of `RepairSettings` or of that rule."""
+
+    name: str = "none"
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class EvaluateSection:
     """`[evaluate]`: what `killick train` measures at its end and `killick evaluate --recipe` uses."""
 
@@ -81,6 +90,7 @@ class Recipe:
     model: ModelSection
     task: TaskSection
     anchor: AnchorSection
+    repair: RepairSection
     evaluate: EvaluateSection
     trl: dict[str, Any]
 
@@ -204,6 +214,7 @@ def parse_recipe(data: dict[str, Any], origin: str = "recipe") -> Recipe:
         model=_section(ModelSection, data["model"], origin, "model"),
         task=_section(TaskSection, data["task"], origin, "task", rest="settings"),
         anchor=_anchor(data["method"], origin),
+        repair=_section(RepairSection, data["method"].get("repair", {}), origin, "method.repair", rest="settings"),
         evaluate=_section(EvaluateSection, data.get("evaluate", {}), origin, "evaluate"),
         trl=dict(data.get("trl", {})),
     )
@@ -230,10 +241,10 @@ def _anchor(method: dict[str, Any], origin: str) -> AnchorSection:
     for slot in method:
         if slot not in _SLOTS:
             raise ConfigError(f"{origin}: unknown slot [method.{slot}]. {nearest(slot, _SLOTS)}")
-        if slot != "anchor":
+        if slot not in _FILLED:
             raise ConfigError(f"{origin}: [method.{slot}] cannot be filled: no {slot} component is registered yet.")
-    if not isinstance(method.get("anchor", {}), dict):
-        raise ConfigError(f"{origin}: [method.anchor] must be a table, found {method['anchor']!r}.")
+        if not isinstance(method[slot], dict):
+            raise ConfigError(f"{origin}: [method.{slot}] must be a table, found {method[slot]!r}.")
     if "kl_form" not in method.get("anchor", {}):
         raise ConfigError(
             f"{origin}: [method.anchor] must say kl_form ({', '.join(KL_FORMS)}). It decides which gradient the anchor "

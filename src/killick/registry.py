@@ -77,23 +77,7 @@ class Registry:
             ConfigError: unknown name, unknown setting (the nearest one is offered), or a value of the wrong type or
                 one it rejects.
         """
-        component = self.get(name)
-        fields = {f.name for f in dataclasses.fields(component) if f.init}
-        for key in settings:
-            if key not in fields:
-                raise ConfigError(f"The {self.kind} {name!r} has no setting {key!r}. {nearest(key, fields)}")
-        hints = _hints(component)
-        for key, value in settings.items():
-            if key in hints and not _fits(value, hints[key]):
-                raise ConfigError(
-                    f"The {self.kind} {name!r}: the setting {key} = {value!r} must be {_described(hints[key])}."
-                )
-        try:
-            return component(**settings)
-        except ConfigError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise ConfigError(f"The {self.kind} {name!r} rejects its settings {settings}: {error}") from error
+        return construct(self.kind, name, self.get(name), settings)
 
     def broken(self) -> dict[str, str]:
         """Name -> reason for every entry that cannot be imported (read by `killick doctor`)."""
@@ -104,6 +88,33 @@ class Registry:
             except ConfigError as error:
                 reasons[name] = str(error)
         return reasons
+
+
+def construct(kind: str, name: str, component: Any, settings: Mapping[str, Any]) -> Any:
+    """A dataclass from settings out of a recipe, refusing what it does not have.
+
+    Args:
+        kind, name: for messages, e.g. "guide" and "branch".
+        component: the dataclass.
+        settings: field -> value.
+
+    Raises:
+        ConfigError: unknown setting (the nearest one is offered), or a value of the wrong type or one it rejects.
+    """
+    fields = {f.name for f in dataclasses.fields(component) if f.init}
+    for key in settings:
+        if key not in fields:
+            raise ConfigError(f"The {kind} {name!r} has no setting {key!r}. {nearest(key, fields)}")
+    hints = _hints(component)
+    for key, value in settings.items():
+        if key in hints and not _fits(value, hints[key]):
+            raise ConfigError(f"The {kind} {name!r}: the setting {key} = {value!r} must be {_described(hints[key])}.")
+    try:
+        return component(**settings)
+    except ConfigError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"The {kind} {name!r} rejects its settings {dict(settings)}: {error}") from error
 
 
 def _hints(component: Any) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def test_group_rewards_arrive_in_group_order(tmp_path):
 
 
 def test_every_setting_of_the_host_passes_through(tmp_path):
-    """KillickConfig adds four fields and fills one; vLLM and all other settings of TRL arrive as given."""
+    """KillickConfig adds six fields and fills one; vLLM and all other settings of TRL arrive as given."""
     given = {
         "output_dir": str(tmp_path), "bf16": False, "beta": 0.1, "vllm_mode": "server", "vllm_server_port": 8123,
         "vllm_gpu_memory_utilization": 0.55, "vllm_importance_sampling_mode": "token_truncate", "top_p": 0.9,
@@ -178,6 +178,8 @@ def test_every_setting_of_the_host_passes_through(tmp_path):
         "kl_form",
         "guide",
         "guide_settings",
+        "repair",
+        "repair_settings",
         "correctness_reward",
     }
     differing = {n for n in names if str(getattr(host, n)) != str(getattr(ours, n))}

@@ -41,7 +41,8 @@ def two(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory):
-    return {name: two_processes.train_case(name, tmp_path_factory.mktemp(name)) for name in SAME_CASES}
+    folders = {name: tmp_path_factory.mktemp(name) for name in SAME_CASES}
+    return {name: {**two_processes.train_case(name, folder), "folder": folder} for name, folder in folders.items()}
 
 
 def distance(a, b):
@@ -67,13 +68,30 @@ def test_metrics_are_those_of_one_process(one, two, name):
     expected = one[name]["log"]
     assert len(expected) == two_processes.STEPS
     ours = {k for k in expected[0] if k.startswith(("sage/", "group/"))}
+    ours |= {k for entry in expected for k in entry if k.startswith("sort/")}
     assert {"group/all_wrong_frac", "sage/kl"} <= ours
     assert ("sage/q_mean" in ours) == ("guide" in two_processes.CASES[name])
     for rank in (0, 1):
         for a, b in zip(expected, two[0][rank][name]["log"], strict=True):
-            for key in [*ours, "loss", "grad_norm", "reward"]:
+            for key in [*(k for k in ours if k in a), "loss", "grad_norm", "reward"]:
                 assert b[key] == pytest.approx(a[key], rel=1e-4, abs=1e-5), key
     assert 0 < sum(entry["group/all_wrong_frac"] for entry in expected) < len(expected)
+
+
+@pytest.mark.parametrize("name", ["repair", "repair_checkpointing"])
+def test_repairs_are_those_of_one_process(one, two, name):
+    """Same prompts, same plans, same order in the records of one process and of two."""
+    alone = one[name]["folder"]
+    together = two[1] / name
+    assert sum(entry["sort/repaired_num"] for entry in one[name]["log"]) >= 2
+    for file in ("groups.jsonl", "repairs.jsonl"):
+        pairs = [[json.loads(line) for line in (folder / file).read_text().splitlines()] for folder in (alone, together)]
+        assert len(pairs[0]) == len(pairs[1]) > 0
+        for a, b in zip(*pairs, strict=True):
+            assert [a[k] for k in a if k not in ("p_base", "p_plan", "weight")] == [
+                b[k] for k in b if k not in ("p_base", "p_plan", "weight")
+            ]
+            assert a.get("weight", []) == pytest.approx(b.get("weight", []), rel=1e-3)
 
 
 def test_noise_belongs_to_the_global_row(one, two):

@@ -13,6 +13,7 @@ from transformers import TrainerCallback
 
 from killick import KillickConfig, KillickTrainer
 from killick.engines.trl.callbacks import SaveOnInterrupt
+from killick.tasks.countdown import CountdownWording
 
 ROWS, GROUP, STEPS = 12, 4, 3  # three groups, so that with two processes the middle one is split between them
 QUANTILE = {"kl_form": "k3_loss", "guide": "branch", "guide_settings": {"gamma": 1.0, "tau_quantile": 0.5}}
@@ -23,6 +24,16 @@ CASES = {
     "noise": {"kl_form": "k1_reward_to_go", "guide": "token", "loss_type": "grpo"},
     "forward_exact": {"kl_form": "forward_exact"},
 }
+REPAIR = {"kl_form": "k3_loss", "repair": "geometric"}
+CASES |= {
+    # one prompt a batch: the second process has none, and goes along with a row of weight 0
+    "repair": {**REPAIR, "repair_settings": {"batch_size": 1, "max_plan_tokens": 12}},
+    # three prompts: two here, one there and a stand-in
+    "repair_checkpointing": {
+        **REPAIR, "repair_settings": {"batch_size": 3, "max_plan_tokens": 12}, "gradient_checkpointing": True,
+        "gradient_accumulation_steps": 2,
+    },
+}  # fmt: skip
 INTERRUPTED_AT = 3
 
 
@@ -42,7 +53,11 @@ def scripted_trainer(folder, **settings):
     }  # fmt: skip
     each = ROWS // world() // accumulation
     trainer = make_trainer(
-        KillickTrainer, KillickConfig, folder, **{**shared, "per_device_train_batch_size": each, **settings}
+        KillickTrainer,
+        KillickConfig,
+        folder,
+        extra={"plan_wording": CountdownWording(), "journal": folder},
+        **{**shared, "per_device_train_batch_size": each, **settings},
     )
     displace(trainer)
     script_rollouts(trainer)

@@ -1,6 +1,6 @@
 """The slots of a method and what each may see. An engine fills a view, calls the component, and knows nothing else.
 
-Axes as in `killick.maths`: P prompts, G completions a prompt, B rows, T completion positions.
+Axes as in `killick.maths`: P prompts, G completions a prompt, B rows, T completion positions, R reference positions.
 """
 
 from collections.abc import Callable, Mapping
@@ -77,13 +77,31 @@ class GroupOutcome:
     correct_G: Float[Tensor, " G"]
 
 
+@runtime_checkable
 class RepairRule(Protocol):
-    """Token weights for the reference solution of a failed group (nothing is registered yet)."""
+    """How strongly each token of the reference solution of a failed group is learnt: L = Σ w·(−logp_base) / tokens.
+
+    A frozen dataclass whose fields are its settings; the weights themselves are in `killick.maths.token_weight`.
+    """
+
+    @property
+    def needs_plan(self) -> bool:
+        """Whether `logp_plan_BR` is read. False saves the engine writing a plan and scoring under it."""
 
     def __call__(
         self, logp_base_BR: Float[Tensor, "B R"], logp_plan_BR: Float[Tensor, "B R"], mask_BR: Bool[Tensor, "B R"]
     ) -> Float[Tensor, "B R"]:
-        """Return weights in [0, ∞), detached, 0 where masked."""
+        """Weigh the reference tokens.
+
+        Args:
+            logp_base_BR: under the current policy given the prompt alone, nats; may carry a gradient.
+            logp_plan_BR: the same tokens and policy with the plan in the prompt, nats. Rows without a plan (none asked
+                for, or none usable) hold `logp_base_BR`.
+            mask_BR: True on reference tokens; anything may lie elsewhere.
+
+        Returns:
+            weights in [0, ∞), detached, float32 or wider, 0 where masked.
+        """
         ...
 
 

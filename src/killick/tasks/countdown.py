@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from killick.errors import ConfigError, DataError
 from killick.nano import world
@@ -60,6 +60,18 @@ def uses_division(completion: str) -> bool:
     return any(step.op == "/" for step in parse_steps(completion) or ())
 
 
+class CountdownWording:
+    """The two turns of SORT in the world's own language; see `killick.methods.plan.PlanWording`."""
+
+    def ask(self, prompt: Messages, reference: str) -> Messages:
+        """The turn that asks for the plan of a solution."""
+        return plan_messages(prompt[-1]["content"], reference)
+
+    def guided(self, prompt: Messages, plan: str) -> Messages:
+        """The turn that asks for a solution along a plan."""
+        return guided_messages(prompt[-1]["content"], plan)
+
+
 @dataclass(frozen=True)
 class Countdown:
     """Problems of `killick.nano.world`; no settings, the world is fixed so that results stay comparable.
@@ -69,6 +81,7 @@ class Countdown:
     """
 
     splits = tuple(world.SPLITS)
+    plan_wording: ClassVar[CountdownWording] = CountdownWording()
 
     @property
     def verifier(self) -> CountdownVerifier:

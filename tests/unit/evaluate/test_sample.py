@@ -7,8 +7,9 @@ import torch
 from transformers import GenerationConfig
 
 from killick.errors import ConfigError, DataError
-from killick.evaluate.sample import render_prompts, sample
+from killick.evaluate.sample import sample
 from killick.evaluate.settings import SamplingSettings
+from killick.prompts import render_prompts
 from killick.tasks.types import Row
 
 

@@ -1,4 +1,4 @@
-"""A recipe's `[trl]`, `[run]` and `[method.anchor]` as one `KillickConfig`, with errors people can act on."""
+"""A recipe's `[trl]`, `[run]` and `[method]` as one `KillickConfig`, with errors people can act on."""
 
 import math
 import types
@@ -15,7 +15,8 @@ from killick.maths import REDUCTIONS
 from killick.registry import nearest
 
 _OTHERS = (
-    "output_dir", "seed", "kl_form", "guide", "guide_settings", "resume_from_checkpoint", "save_strategy", "save_steps"
+    "output_dir", "seed", "kl_form", "guide", "guide_settings", "repair", "repair_settings", "resume_from_checkpoint",
+    "save_strategy", "save_steps",
 )  # fmt: skip
 _LEAST = {
     "max_completion_length": 1, "num_generations": 2, "per_device_train_batch_size": 1,
@@ -35,7 +36,7 @@ def build_args(recipe: Recipe, run_dir: Path) -> KillickConfig:
     settings = dict(recipe.trl)
     for key in _OTHERS:
         if key in settings:
-            raise ConfigError(f"[trl] {key} is set by another section of the recipe ([run] or [method.anchor]).")
+            raise ConfigError(f"[trl] {key} is set by another section of the recipe ([run] or [method]).")
     check_trl_keys(settings)
     _check_values(settings)
     defaults: dict[str, Any] = {
@@ -54,6 +55,8 @@ def build_args(recipe: Recipe, run_dir: Path) -> KillickConfig:
             kl_form=recipe.anchor.kl_form,
             guide=recipe.anchor.name,
             guide_settings=recipe.anchor.settings or None,
+            repair=recipe.repair.name,
+            repair_settings=recipe.repair.settings or None,
         )
     except ConfigError:
         raise

@@ -18,6 +18,7 @@ from torch import Tensor
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from killick.errors import RecordError
+from killick.methods.sort import NO_REPAIR
 from killick.provenance import differences, listed, read_json, write_json
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 STATE = "killick_state.json"
-_FORMAT = 1
+_FORMAT = 2
 
 
 def last_checkpoint(run_dir: Path) -> Path | None:
@@ -59,7 +60,7 @@ def _missing_parts(folder: Path, step: int) -> list[str]:
     return missing
 
 
-def anchor_description(trainer: "KillickTrainer") -> dict[str, Any]:
+def description(trainer: "KillickTrainer") -> dict[str, Any]:
     """What must not change between the two halves of a run."""
     shaper = trainer._killick_shaper
     guide = shaper.guide
@@ -79,7 +80,15 @@ def anchor_description(trainer: "KillickTrainer") -> dict[str, Any]:
         "steps_per_generation": trainer.args.steps_per_generation,
         "num_processes": trainer.accelerator.num_processes,
         "seed": trainer.args.seed,
+        **_repair_description(trainer),
     }
+
+
+def _repair_description(trainer: "KillickTrainer") -> dict[str, Any]:
+    repairer = trainer._killick_repairer
+    if repairer is None:
+        return {"repair": NO_REPAIR}
+    return {"repair": type(repairer.rule).__name__, **asdict(repairer.settings)}
 
 
 def _buffer_path(folder: Path, rank: int) -> Path:
@@ -96,7 +105,9 @@ def save(trainer: "KillickTrainer", trial: Any) -> None:
     if trainer.args.should_save:
         # Only the place in the cycle of generations and in the cycle of accumulation is ever read.
         step = trainer._step % math.lcm(cycle, trainer.args.gradient_accumulation_steps)
-        state = {"format": _FORMAT, "micro_step": step, "anchor": anchor_description(trainer)}
+        state = {"format": _FORMAT, "micro_step": step, "method": description(trainer)}
+        if trainer._killick_repairer is not None:
+            state["repair"] = trainer._killick_repairer.state_dict()
         write_json(folder / STATE, state)
     trainer.accelerator.wait_for_everyone()
 
@@ -120,12 +131,14 @@ def load(trainer: "KillickTrainer", checkpoint: str) -> None:
     """
     folder = Path(checkpoint)
     state = _read_state(folder)
-    found = differences(state["anchor"], json.loads(json.dumps(anchor_description(trainer))))
+    found = differences(state["method"], json.loads(json.dumps(description(trainer))))
     if found:
         raise RecordError(
             f"Cannot resume from {folder}: it belongs to another recipe (checkpoint / now: {listed(found)}). "
             "Use the recipe it was made with, or start in a new folder."
         )
+    if trainer._killick_repairer is not None:
+        trainer._killick_repairer.load_state_dict(state.get("repair", {}))
     trainer._step = state["micro_step"]
     if trainer._step % (trainer.args.steps_per_generation * trainer.num_iterations):
         trainer._buffered_inputs = _load_rollouts(trainer, folder)
@@ -134,7 +147,7 @@ def load(trainer: "KillickTrainer", checkpoint: str) -> None:
 def _read_state(folder: Path) -> dict[str, Any]:
     try:
         state = read_json(folder / STATE)
-        wanted = {"format": int, "micro_step": int, "anchor": dict}
+        wanted = {"format": int, "micro_step": int, "method": dict}
         wrong = [key for key, kind in wanted.items() if not isinstance(state.get(key), kind)]
         if wrong or state["format"] != _FORMAT:
             raise RecordError(f"{STATE} lacks or misplaces {', '.join(wrong) or 'its format'}.")

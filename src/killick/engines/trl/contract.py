@@ -10,7 +10,7 @@ _LOSS = "_compute_loss"
 _SEAM = "_get_per_token_logps_and_entropies"
 
 OVERRIDES = frozenset({
-    _LOSS, _SEAM, "_generate_and_score_completions", "_calculate_rewards", "_save_checkpoint",
+    _LOSS, _SEAM, "_generate_and_score_completions", "_calculate_rewards", "_prepare_inputs", "_save_checkpoint",
     "_load_optimizer_and_scheduler", "log", "_tag_names",
 })  # fmt: skip
 """Names of the host that `KillickTrainer` replaces on purpose. Whatever else is ours starts with `_killick_`."""
@@ -20,8 +20,12 @@ def _source(name: str) -> str:
     return inspect.getsource(inspect.unwrap(getattr(GRPOTrainer, name)))
 
 
+CALLS = frozenset({"_tokenize_prompts", "_generate_single_turn"})
+"""Names of the host that a repair calls: its own way to render prompts and to sample."""
+
+
 def _has_methods() -> str | None:
-    missing = [name for name in sorted(OVERRIDES | {"_prepare_inputs"}) if not hasattr(GRPOTrainer, name)]
+    missing = [name for name in sorted(OVERRIDES | CALLS) if not hasattr(GRPOTrainer, name)]
     return f"GRPOTrainer lacks {', '.join(missing)}" if missing else None
 
 
@@ -55,6 +59,31 @@ def _buffers_rollouts() -> str | None:
     return f"_prepare_inputs no longer uses {', '.join(missing)}" if missing else None
 
 
+def _generates_from_token_ids() -> str | None:
+    names = list(inspect.signature(inspect.unwrap(GRPOTrainer._generate_single_turn)).parameters)[1:5]
+    if names != ["prompt_ids", "images", "multimodal_fields", "num_generations"]:
+        return f"_generate_single_turn takes {', '.join(names)}"
+    source = _source("_generate_single_turn")
+    wanted = ("return completion_ids, logprobs", "generation_config=self.generation_config", "self.vllm_generation.")
+    missing = [w for w in wanted if w not in source]
+    return f"_generate_single_turn no longer holds {', '.join(missing)}" if missing else None
+
+
+def _vllm_reads_settings_at_call_time() -> str | None:
+    from trl.generation.vllm_generation import VLLMGeneration
+
+    source = inspect.getsource(VLLMGeneration.generate)
+    wanted = ("self.temperature", "self.top_p", "self.max_completion_length")
+    missing = [w for w in wanted if w not in source]
+    return f"VLLMGeneration.generate no longer reads {', '.join(missing)}" if missing else None
+
+
+def _does_not_scale_the_loss() -> str | None:
+    # The term of a repair is added once an optimiser step, so nothing may divide it by the accumulated slices.
+    scaled = getattr(GRPOTrainer, "loss_is_scaled_for_ga", None)
+    return None if scaled is True else f"loss_is_scaled_for_ga is {scaled}: the host divides what _compute_loss returns"
+
+
 def _no_shadowing() -> str | None:
     from killick.engines.trl.trainer import KillickTrainer
 
@@ -73,6 +102,9 @@ CHECKS: dict[str, Callable[[], str | None]] = {
     "the seam returns log-probs, entropies, auxiliary loss": _three_values,
     "beta is read from the trainer at call time": _reads_beta_from_self,
     "rollouts are buffered by micro-step": _buffers_rollouts,
+    "generation starts from token ids and reads its settings at call time": _generates_from_token_ids,
+    "vLLM's temperature and length are read at call time": _vllm_reads_settings_at_call_time,
+    "the loss is taken as it is returned": _does_not_scale_the_loss,
     "no name of ours shadows the host's by accident": _no_shadowing,
 }
 

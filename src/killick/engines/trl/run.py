@@ -1,6 +1,7 @@
 """One training run from a recipe: check everything cheap first, then load, train, save. Resumes by itself.
 
-A run folder holds `resolved.json`, `versions.json`, `train_log.jsonl`, `checkpoint-N/` and, once finished, `model/`.
+A run folder holds `resolved.json`, `versions.json`, `train_log.jsonl`, `groups.jsonl`, `repairs.jsonl` when something
+is repaired, `checkpoint-N/` and, once finished, `model/`.
 """
 
 import logging
@@ -24,8 +25,8 @@ from killick.engines.trl.checkpoint import last_checkpoint
 from killick.engines.trl.reward import VerifierReward
 from killick.engines.trl.trainer import KillickTrainer
 from killick.errors import ConfigError, DataError, KillickError, RecordError
-from killick.evaluate.sample import render_prompts
 from killick.models import load_for_training
+from killick.prompts import render_prompts
 from killick.tasks import TASKS
 from killick.tasks.types import Row, Task
 
@@ -76,7 +77,7 @@ def is_trained(model_dir: Path) -> bool:
 
 
 def load_rows(recipe: Recipe, tokenizer: Any) -> tuple[Task, Dataset]:
-    """The task and its training rows as a data set with columns prompt, answer, solution, uid.
+    """The task and its training rows as a data set with columns prompt, answer, uid and, if any, solution and plan.
 
     Raises:
         ConfigError: unknown task, split or setting.
@@ -101,12 +102,16 @@ def load_rows(recipe: Recipe, tokenizer: Any) -> tuple[Task, Dataset]:
                 "%d of %d prompts are longer than %d tokens: left out", len(rows) - len(kept), len(rows), limit
             )
         rows = kept
-    columns = {
+    columns: dict[str, list[Any]] = {
         "prompt": [row.prompt for row in rows],
         "answer": [row.answer for row in rows],
-        "solution": [row.solution or "" for row in rows],
         "uid": [row.uid for row in rows],
     }
+    # A column that no row fills is left out, so that who needs it can say that it is missing.
+    if any(row.solution for row in rows):
+        columns["solution"] = [row.solution or "" for row in rows]
+    if any(row.meta.get("plan") for row in rows):
+        columns["plan"] = [row.meta.get("plan") or "" for row in rows]
     return task, Dataset.from_dict(columns)
 
 
@@ -140,6 +145,8 @@ def train(recipe: Recipe, run_dir: Path, console: Console | None = None) -> Path
             train_dataset=dataset,
             processing_class=tokenizer,
             peft_config=peft_config,
+            plan_wording=getattr(task, "plan_wording", None),  # a task from another package need not have one
+            journal=run_dir,
         )
     except REJECTIONS as error:
         if isinstance(error, KillickError):

@@ -1,4 +1,4 @@
-"""`KillickConfig`: TRL's `GRPOConfig` plus the anchor slot. Contradictions with what a `kl_form` needs are refused."""
+"""`KillickConfig`: TRL's `GRPOConfig` plus our slots. Contradictions with what a slot needs are refused."""
 
 import warnings
 from dataclasses import dataclass, field, fields
@@ -10,6 +10,8 @@ from killick.errors import ConfigError
 from killick.methods.guides import GUIDES
 from killick.methods.kl_forms import KL_FORMS
 from killick.methods.sage import check_combination
+from killick.methods.slots import RepairRule
+from killick.methods.sort import NO_REPAIR, RepairSettings, build_repair
 from killick.registry import nearest
 
 # The identities behind these forms hold for one ratio a token; a ratio a sequence gives every token the row's average.
@@ -18,7 +20,7 @@ _TOKEN_RATIO_FORMS = ("k3_ratio", "k1_reward_to_go")
 
 @dataclass
 class KillickConfig(GRPOConfig):
-    """`GRPOConfig` with the anchor slot; every field of the parent keeps its meaning.
+    """`GRPOConfig` with the slots anchor and repair; every field of the parent keeps its meaning.
 
     Args:
         kl_form: which gradient the anchor gives: `k3_loss` (published SAGE), `k3_ratio` (TRL 1.16's default),
@@ -26,8 +28,12 @@ class KillickConfig(GRPOConfig):
             is no default: it must be said.
         guide: name of a registered guide (`branch`, `token`, `random`, `constant`, …), or None for the plain anchor.
         guide_settings: settings of that guide; unknown ones are refused.
+        repair: name of a registered repair rule (`geometric` is SORT, `dft`, `nll`), or `none`.
+        repair_settings: `coefficient` (λ), `batch_size`, `capacity`, `plan_source`, `max_plan_tokens`,
+            `max_reference_tokens`, `plan_temperature` (see `killick.methods.sort.RepairSettings`), and settings of the
+            rule.
         correctness_reward: name of the reward function whose value 0 means "verified wrong" (for
-            `group/all_wrong_frac`). Default: the first reward function.
+            `group/all_wrong_frac` and repairs). Default: the first reward function.
         use_bias_correction_kl: filled in from `kl_form`; a value that contradicts it is refused.
 
     Raises:
@@ -35,11 +41,13 @@ class KillickConfig(GRPOConfig):
             setting, or a TRL option that cannot carry this `kl_form`.
     """
 
-    _VALID_DICT_FIELDS: ClassVar[list[str]] = [*GRPOConfig._VALID_DICT_FIELDS, "guide_settings"]
+    _VALID_DICT_FIELDS: ClassVar[list[str]] = [*GRPOConfig._VALID_DICT_FIELDS, "guide_settings", "repair_settings"]
 
     kl_form: str | None = field(default=None, metadata={"help": f"One of {', '.join(KL_FORMS)}. Required."})
     guide: str | None = field(default=None, metadata={"help": "Name of a registered guide, or nothing."})
     guide_settings: dict[str, Any] | str | None = field(default=None, metadata={"help": "Settings of the guide."})
+    repair: str = field(default=NO_REPAIR, metadata={"help": "Name of a registered repair rule, or none."})
+    repair_settings: dict[str, Any] | str | None = field(default=None, metadata={"help": "Settings of the repair."})
     correctness_reward: str | None = field(default=None, metadata={"help": "Reward function that says right/wrong."})
     use_bias_correction_kl: bool | None = field(default=None, metadata={"help": "Follows from kl_form."})
 
@@ -56,6 +64,7 @@ class KillickConfig(GRPOConfig):
         self._fill_bias_correction()
         self._refuse_unsupported()
         self.build_guide()  # a wrong name or setting fails here, before anything is loaded
+        self.build_repair()
 
     def _fill_bias_correction(self) -> None:
         needed = bool(KL_FORMS[str(self.kl_form)].bias_correction)
@@ -96,10 +105,18 @@ class KillickConfig(GRPOConfig):
 
     def build_guide(self) -> Any:
         """The guide these settings name, or None."""
-        settings = self.guide_settings or {}
-        if not isinstance(settings, dict):
-            raise ConfigError(f"guide_settings must be a dict or a JSON object, found {settings!r}.")
+        settings = _table("guide_settings", self.guide_settings)
         return None if self.guide is None else GUIDES.build(self.guide, **settings)
+
+    def build_repair(self) -> tuple[RepairRule, RepairSettings] | None:
+        """The repair rule these settings name and what all rules share, or None."""
+        return build_repair(self.repair, _table("repair_settings", self.repair_settings))
+
+
+def _table(name: str, value: Any) -> dict[str, Any]:
+    if value is not None and not isinstance(value, dict):
+        raise ConfigError(f"{name} must be a dict or a JSON object, found {value!r}.")
+    return value or {}
 
 
 def check_trl_keys(settings: dict[str, Any]) -> None:

@@ -1,40 +1,59 @@
-"""`KillickTrainer`: stock `GRPOTrainer` with an anchor slot.
+"""`KillickTrainer`: stock `GRPOTrainer` with an anchor slot and a repair slot.
 
 The seam: TRL's `_compute_loss` calls `_get_per_token_logps_and_entropies` once and only afterwards reads advantages and
 reference log-probs from the slice it was given. So a copy of the slice is handed in, and shaped right after that call.
-No loss code is copied. Attributes of ours start with `_killick_`: a plain name could shadow one of the host's.
+No loss code is copied. A repair adds its own term to what the host returns, so one backward pass serves both.
+Attributes of ours start with `_killick_`: a plain name could shadow one of the host's.
 """
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import gather_object
 from torch import Tensor
 from trl import GRPOTrainer
 
 from killick.engines.trl import checkpoint, names, terms
+from killick.engines.trl.journal import Journal
 from killick.engines.trl.metrics import MetricSink
+from killick.engines.trl.references import uid_of
+from killick.engines.trl.repair import Repairer
 from killick.engines.trl.settings import KillickConfig
 from killick.errors import ConfigError
+from killick.methods.plan import PlanWording, TextWording
 from killick.methods.sage import AnchorShaper
 from killick.methods.slots import Guide
 
 
 class KillickTrainer(GRPOTrainer):
-    """`GRPOTrainer` whose anchor π_ref can be shaped to q·π_ref, with an explicit choice of its gradient.
+    """`GRPOTrainer` with two slots: an anchor shaped to q·π_ref, and repairs of prompts whose whole group failed.
 
     Args:
         model, reward_funcs, args, ...: as for `trl.GRPOTrainer`; `args` must be a `KillickConfig`.
         guide: a guide object to use instead of the one named in `args` (e.g. one not registered anywhere).
+        plan_wording: how a plan is asked for and shown; English text by default.
+        journal: folder for `groups.jsonl` and `repairs.jsonl`, the records that reports are made of; None writes none.
+
+    With `args.repair` the training set needs the column `solution` (and should have `uid`).
 
     Raises:
-        ConfigError: `args` is not a `KillickConfig`, or guide, `kl_form` and `beta` cannot work together.
+        ConfigError: `args` is not a `KillickConfig`, or its slots cannot work as set.
+        DataError: a repair rule is set, but the training set holds no usable reference solution.
     """
 
     _tag_names = ["trl", "grpo", "killick"]
     beta: float
 
-    def __init__(self, *args: Any, guide: Guide | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        guide: Guide | None = None,
+        plan_wording: PlanWording | None = None,
+        journal: str | Path | None = None,
+        **kwargs: Any,
+    ) -> None:
         config = kwargs.get("args", args[2] if len(args) > 2 else None)
         if not isinstance(config, KillickConfig):
             raise ConfigError(
@@ -55,13 +74,44 @@ class KillickTrainer(GRPOTrainer):
         super().__init__(*args, **kwargs)
         self._killick_sink = MetricSink(self._metrics, self.accelerator)
         self._killick_correctness = self._killick_correctness_index()
+        self._killick_correct: Tensor | None = None  # [P, G], of the last generation
+        self._killick_journal = None if journal is None else Journal(Path(journal))
+        if self._killick_journal is not None:
+            self.add_callback(self._killick_journal)
+        repair = config.build_repair()
+        self._killick_repairer = None if repair is None else Repairer(self, *repair, plan_wording or TextWording())
 
     # ---- rollouts -------------------------------------------------------------------------------------------------
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         output = super()._generate_and_score_completions(inputs)
         output.update(self._killick_noise(output["completion_ids"]))
+        if self.model.training and (self._killick_repairer is not None or self._killick_journal is not None):
+            self._killick_note_groups(inputs)
         return output
+
+    def _killick_note_groups(self, inputs: list[dict[str, Any]]) -> None:
+        """What became of each group: failed ones to the repair slot, all of them to the journal."""
+        correct_PG = self._killick_correct
+        assert correct_PG is not None, "the host scores before it returns"
+        # A group may straddle processes; the one that holds its first row names it.
+        group, first = correct_PG.size(1), self.accelerator.process_index * len(inputs)
+        uids = gather_object([uid_of(row) for place, row in enumerate(inputs, start=first) if place % group == 0])
+        if self._killick_repairer is not None:
+            self._killick_repairer.collect(uids, (correct_PG <= 0).all(dim=1).tolist())  # NaN is not "wrong"
+        if self._killick_journal is not None:
+            num_right = (correct_PG > 0).sum(dim=1).tolist()
+            records = zip(uids, num_right, strict=True)
+            self._killick_journal.add_groups(
+                {"step": self.state.global_step, "uid": uid, "num_right": right, "num_rows": group}
+                for uid, right in records
+            )
+
+    def _prepare_inputs(self, generation_batch: Any) -> Any:
+        inputs = super()._prepare_inputs(generation_batch)
+        if self._killick_repairer is not None and self.model.training:
+            self._killick_repairer.prepare()
+        return inputs
 
     def _killick_noise(self, completion_ids: Tensor) -> dict[str, Tensor]:
         """Noise [B, T] a guide asks for, drawn once a rollout; a function of (seed, which generation, global row)."""
@@ -99,6 +149,7 @@ class KillickTrainer(GRPOTrainer):
         correct_PG = rewards_BF[:, self._killick_correctness].view(
             -1, self.num_generations if train else self.num_generations_eval
         )
+        self._killick_correct = correct_PG
         # NaN compares false both ways: a group with an unscorable row is neither all wrong nor all right.
         self._killick_sink.add_scalar("group/all_wrong_frac", (correct_PG <= 0).all(dim=1).float().mean(), train)
         self._killick_sink.add_scalar("group/all_right_frac", (correct_PG >= 1).all(dim=1).float().mean(), train)
@@ -119,7 +170,7 @@ class KillickTrainer(GRPOTrainer):
     def _compute_loss(self, model: torch.nn.Module, inputs: dict[str, Any]) -> Tensor:
         self._killick_slice = work = dict(inputs)  # a copy: TRL uses the buffered slice again when num_iterations > 1
         self._killick_term = None
-        beta = self.beta
+        beta, train = self.beta, self.model.training
         if not self._killick_form.host_kl:
             self.beta = 0.0  # the anchor acts through the advantages or a term of ours; TRL must not add its own
         try:
@@ -127,10 +178,11 @@ class KillickTrainer(GRPOTrainer):
         finally:
             self._killick_slice = None
             self.beta = beta
-        if self._killick_term is None:
-            return loss
-        term, self._killick_term = self._killick_term, None
-        return loss + beta * term
+        if self._killick_term is not None:
+            term, self._killick_term = self._killick_term, None
+            loss = loss + beta * term
+        repair = self._killick_repairer.term(model) if self._killick_repairer is not None and train else None
+        return loss if repair is None else loss + repair
 
     def _get_per_token_logps_and_entropies(self, model: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         out = super()._get_per_token_logps_and_entropies(model, *args, **kwargs)

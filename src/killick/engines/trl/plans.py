@@ -1,0 +1,91 @@
+"""Plans for reference solutions: written by the current policy through the host's own generation path, or given."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from killick.engines.trl.references import Reference
+from killick.methods.plan import PlanWording
+from killick.methods.sort import RepairSettings
+
+if TYPE_CHECKING:
+    from killick.engines.trl.trainer import KillickTrainer
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan and, if it is not used, why: "empty", "truncated" (it did not end in time) or "too_long" (a column)."""
+
+    text: str | None
+    num_tokens: int = 0
+    fallback: str | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the reference is scored with it."""
+        return self.text is not None and self.fallback is None
+
+
+def plans_for(
+    trainer: "KillickTrainer", settings: RepairSettings, wording: PlanWording, references: list[Reference]
+) -> list[Plan]:
+    """One plan a reference, all generated together; every process must call this with equally many."""
+    if settings.plan_source == "none":
+        return [Plan(None)] * len(references)
+    if settings.plan_source == "column":
+        ids = trainer._tokenizer([r.plan or "" for r in references], add_special_tokens=False)["input_ids"]
+        return [
+            _given(r.plan, len(tokens), settings.max_plan_tokens) for r, tokens in zip(references, ids, strict=True)
+        ]
+    asked = [wording.ask(reference.prompt, reference.text) for reference in references]
+    prompt_ids, _, _ = trainer._tokenize_prompts(asked)
+    with _plan_sampling(trainer, settings):
+        answers, _ = trainer._generate_single_turn(prompt_ids, None, {}, 1)
+    return [_written(trainer, ids) for ids in answers]
+
+
+def _given(text: str | None, num_tokens: int, limit: int) -> Plan:
+    if text is None or not text.strip():
+        return Plan(None, 0, "empty")
+    return Plan(text, num_tokens, "too_long" if num_tokens > limit else None)
+
+
+def _written(trainer: "KillickTrainer", ids: list[int]) -> Plan:
+    text = trainer._tokenizer.decode(ids, skip_special_tokens=True).strip()
+    if not text:
+        return Plan(None, len(ids), "empty")
+    ended = bool(ids) and ids[-1] in trainer.eos_token_ids
+    return Plan(text, len(ids), None if ended else "truncated")
+
+
+@contextmanager
+def _plan_sampling(trainer: "KillickTrainer", settings: RepairSettings) -> Iterator[None]:
+    """The trainer's generation path with the length and temperature of a plan, and nothing cut from the distribution."""
+    if trainer.use_vllm:
+        holder: Any = trainer.vllm_generation
+        wanted: dict[str, Any] = {
+            "temperature": settings.plan_temperature,
+            "top_p": 1.0,
+            "max_completion_length": settings.max_plan_tokens,
+        }
+    else:
+        holder, wanted = trainer, {"generation_config": _generation_config(trainer, settings)}
+    before = {key: getattr(holder, key) for key in wanted}
+    try:
+        for key, value in wanted.items():
+            setattr(holder, key, value)
+        yield
+    finally:
+        for key, value in before.items():
+            setattr(holder, key, value)
+
+
+def _generation_config(trainer: "KillickTrainer", settings: RepairSettings) -> Any:
+    config = deepcopy(trainer.generation_config)
+    config.max_new_tokens = settings.max_plan_tokens
+    config.do_sample = settings.plan_temperature > 0.0
+    config.temperature = settings.plan_temperature or 1.0
+    config.top_p, config.top_k, config.min_p = 1.0, None, None
+    return config
