@@ -60,15 +60,11 @@ def make_trainer(trainer_class: Any, config_class: Any, folder: Path, *, extra: 
     model = AutoModelForCausalLM.from_pretrained(base_path())
     tokenizer = AutoTokenizer.from_pretrained(base_path())
     args = config_class(output_dir=str(folder), **{**SMALL, **settings})
-    reward = settings.get("reward") or [digit_share, VerifierReward(task.verifier)]
-    return trainer_class(
-        model=model,
-        reward_funcs=reward,
-        args=args,
-        train_dataset=data,
-        processing_class=tokenizer,
-        **(extra or {}),
-    )
+    parts = {
+        "model": model, "reward_funcs": [digit_share, VerifierReward(task.verifier)], "train_dataset": data,
+        "processing_class": tokenizer, **(extra or {}),
+    }  # fmt: skip
+    return trainer_class(args=args, **parts)
 
 
 def displace(trainer: Any, scale: float = 0.008) -> None:

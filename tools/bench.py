@@ -1,4 +1,4 @@
-"""Speed and memory as ratios, measured in one process: SAGE against stock GRPO, and our sampler against `generate`.
+"""Speed and memory as ratios, measured in one process: SAGE and SORT against GRPO, our sampler against `generate`.
 
 Both trainers see the same rollouts: the learning rate is 0 and each pair of steps starts from the same seed, so that a
 ratio compares equal work. Steps alternate, so that a slow moment of the machine hits both.
@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import bench_repair
 import torch
 from datasets import Dataset
 from rich.console import Console
@@ -221,6 +222,11 @@ def show(result: dict[str, Any]) -> None:
             table.add_row(f"  {part}", entry["model"], f"{share:.1%}")
     for name, entry in result["sampling"].items():
         table.add_row("sampling rate, killick / generate", name, f"{entry['rate_ratio']:.2f}")
+    for entry in result.get("repair", []):
+        what = f"step time, SORT / GRPO, {entry['failed_share']:.0%} of groups failed"
+        table.add_row(what, "nano", f"{entry['time_ratio']:.3f}")
+        for part, number in entry["per_repaired_prompt"].items():
+            table.add_row(f"  {part} per repaired prompt", "nano", f"{number:.1f}")
     console.print(table)
 
 
@@ -243,6 +249,9 @@ def main() -> None:
             console.print(f"{name}: {args.steps} pairs of steps of {rows} rollouts …")
             result["step"].append(bench_step(name, path, rows, length, args.steps, folder))
             result["sampling"][name] = bench_sampling(path, rows, length, 3)
+        if args.only in (None, "nano"):
+            console.print("repairs at several shares of failed groups …")
+            result["repair"] = bench_repair.run(folder)
     provenance.write_json(args.out, result)
     show(result)
     console.print(f"Written: {args.out}")

@@ -165,11 +165,12 @@ def apply_overrides(data: dict[str, Any], overrides: list[str]) -> dict[str, Any
         if text == "":
             table.pop(keys[-1], None)
         else:
-            table[keys[-1]] = _toml_value(text)
+            table[keys[-1]] = toml_value(text)
     return data
 
 
-def _toml_value(text: str) -> Any:
+def toml_value(text: str) -> Any:
+    """A value as `--set` reads it: TOML, or a bare word as a string."""
     try:
         return tomllib.loads(f"x = {text}")["x"]
     except tomllib.TOMLDecodeError:

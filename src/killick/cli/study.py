@@ -16,6 +16,7 @@ Examples:
     killick study quickstart
     killick study reproduce --seeds 5 --jobs 2
     killick study my_study.toml --out runs/mine
+    killick study sort --set model.name_or_path=models/nano-1000 --out runs/sort_weak
 """
 
 
@@ -29,11 +30,14 @@ def study(
     output: Annotated[Path | None, typer.Option("--out", help="Study folder. Default: runs/NAME.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Use seeds 0 … N-1 instead of those of the file.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes at a time. Default: as the file says.")] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE for the recipe of every arm; may be repeated.")
+    ] = None,
 ) -> None:
     """See HELP."""
     from killick import study as studies
 
-    parsed = studies.load_study(name, seeds, jobs)
+    parsed = studies.load_study(name, seeds, jobs, overrides or [])
     err.print("checking every arm …")
     studies.check(parsed)
     folder = output or Path("runs") / parsed.name

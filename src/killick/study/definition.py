@@ -4,12 +4,13 @@ import itertools
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from killick.config import find_recipe, load_recipe, read_toml, to_toml
+from killick.config import find_recipe, load_recipe, read_toml, to_toml, toml_value
 from killick.errors import ConfigError, DataError
 from killick.registry import nearest
 
@@ -66,8 +67,16 @@ def shipped_studies() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
-def load_study(name_or_path: str, seeds: int | None = None, jobs: int | None = None) -> Study:
+def load_study(
+    name_or_path: str, seeds: int | None = None, jobs: int | None = None, overrides: Sequence[str] = ()
+) -> Study:
     """Read a study by name or path and check the keys of every arm (its components: `check`).
+
+    Args:
+        name_or_path: of the study.
+        seeds: use 0 … seeds − 1 instead of those of the file.
+        jobs: processes at a time instead of what the file says.
+        overrides: `KEY=VALUE` pairs for the recipe, on top of the study's `[set]`; an arm's own settings still win.
 
     Raises:
         ConfigError: unknown file, key or recipe, a value of the wrong type, two arms of one name, a counterpart or
@@ -81,7 +90,8 @@ def load_study(name_or_path: str, seeds: int | None = None, jobs: int | None = N
     if "recipe" not in head or not data.get("arm"):
         raise ConfigError(f"{path} needs [study] recipe and at least one [[arm]].")
     _check_numbers({**head, **({} if jobs is None else {"jobs": jobs})}, seeds, str(path))
-    _check_settings(data.get("set", {}), f"{path}: [set]")
+    shared = {**data.get("set", {}), **_pairs(overrides)}
+    _check_settings(shared, f"{path}: [set]")
     arms = tuple(arm for entry in data["arm"] for arm in _expand(entry, str(path)))
     _check_names(arms, head.get("baseline"), str(path))
     study = Study(
@@ -91,12 +101,23 @@ def load_study(name_or_path: str, seeds: int | None = None, jobs: int | None = N
         seeds=tuple(head.get("seeds", [0])) if seeds is None else tuple(range(seeds)),
         jobs=jobs or head.get("jobs") or os.cpu_count() or 1,
         baseline=head.get("baseline"),
-        shared=data.get("set", {}),
+        shared=shared,
         arms=arms,
     )
     for arm in arms:
         load_recipe(study.recipe, study.sets(arm, study.seeds[0]))
     return study
+
+
+def _pairs(overrides: Sequence[str]) -> dict[str, Any]:
+    """`KEY=VALUE` -> key and value, as `--set` of a recipe reads them."""
+    pairs = {}
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        if not equals or not text:
+            raise ConfigError(f"--set {override!r} is not KEY=VALUE. Example: --set trl.beta=0.1")
+        pairs[key.strip()] = toml_value(text)
+    return pairs
 
 
 def _find(name_or_path: str) -> Path:

@@ -16,6 +16,7 @@ from killick import provenance
 from killick.config import Recipe, load_recipe
 from killick.errors import ConfigError, KillickError, RecordError
 from killick.study.definition import Study
+from killick.tasks import TASKS
 
 
 @dataclass
@@ -61,26 +62,31 @@ def plan(study: Study, out: Path) -> list[Job]:
     """
     recipe = load_recipe(study.recipe, study.sets(None, None))
     _write_description(study, recipe, out)
-    per_model = len(recipe.evaluate.splits) * recipe.evaluate.num_samples * _num_problems(recipe)
     python = [sys.executable, "-m", "killick"]
     shared = [x for s in study.sets(None, None) for x in ("--set", s)]
     base = out / "base"
     evaluate = [*python, "evaluate", recipe.model.name_or_path, "--recipe", study.recipe, *shared]
-    jobs = [Job("base", base, [*evaluate, "--out", str(base / "eval")], 0, per_model)]
+    jobs = [Job("base", base, [*evaluate, "--out", str(base / "eval")], 0, _num_records(recipe))]
     for seed in study.seeds:
         for arm in study.arms:
             folder = out / "arms" / arm.name / f"seed{seed}"
             sets = [x for s in study.sets(arm, seed) for x in ("--set", s)]
             command = [*python, "train", study.recipe, "--run-dir", str(folder), *sets]
-            steps = int(load_recipe(study.recipe, study.sets(arm, seed)).trl.get("max_steps", 0))
-            jobs.append(Job(f"{arm.label}, seed {seed}", folder, command, steps, per_model))
+            own = load_recipe(study.recipe, study.sets(arm, seed))
+            steps = int(own.trl.get("max_steps", 0))
+            jobs.append(Job(f"{arm.label}, seed {seed}", folder, command, steps, _num_records(own)))
     return jobs
 
 
-def _num_problems(recipe: Recipe) -> int:
-    if recipe.evaluate.num_problems is None:
+def _num_records(recipe: Recipe) -> int:
+    """Answers that the evaluation of one model makes."""
+    section = recipe.evaluate
+    if section.num_problems is None:
         raise ConfigError("A study needs [evaluate] num_problems, so that all arms answer the same problems.")
-    return recipe.evaluate.num_problems
+    task = TASKS.build(recipe.task.name, **recipe.task.settings)
+    # A split may hold fewer problems than asked for.
+    num_problems = sum(len(task.rows(split, section.num_problems)) for split in section.splits)
+    return num_problems * section.num_samples
 
 
 def _write_description(study: Study, recipe: Recipe, out: Path) -> None:

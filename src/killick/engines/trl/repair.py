@@ -15,6 +15,7 @@ import torch
 from accelerate.utils import gather_object
 from torch import Tensor
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from trl.trainer.utils import is_async_callable
 
 from killick.engines.trl.plans import Plan, plans_for
 from killick.engines.trl.references import Reference, References
@@ -271,14 +272,22 @@ class _Watch(TrainerCallback):
 def _judge(trainer: "KillickTrainer") -> Callable[[Mapping[str, Any]], bool] | None:
     """Whether the correctness reward accepts a row's reference as an answer; None when it cannot be asked row by row."""
     function = trainer.reward_funcs[trainer._killick_correctness]
-    if isinstance(function, torch.nn.Module) or not callable(function):
+    if isinstance(function, torch.nn.Module) or is_async_callable(function):
         return None
+    refused: list[str] = []
 
     def accepts(row: Mapping[str, Any]) -> bool:
+        if refused:
+            return True
         text, prompt = row["solution"], row["prompt"]
         completion = text if isinstance(prompt, str) else [{"role": "assistant", "content": text}]
         columns = {key: [value] for key, value in row.items() if key != "prompt"}
-        rewards = function(prompts=[prompt], completions=[completion], completion_ids=[[]], **columns)
-        return rewards[0] is not None and rewards[0] > 0
+        try:
+            rewards = function(prompts=[prompt], completions=[completion], completion_ids=[[]], **columns)
+            return rewards[0] is not None and rewards[0] > 0
+        except Exception as error:  # a user's function may need what only a training step has
+            refused.append(repr(error))
+            logger.warning("The reward cannot be asked about references (%r): they are taken as they are.", error)
+            return True
 
     return accepts

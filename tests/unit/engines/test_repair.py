@@ -1,0 +1,194 @@
+"""The repair slot with input that is missing, too long, wrong, empty or runaway; and whose turn it is."""
+
+import logging
+from types import SimpleNamespace
+
+import pytest
+import torch
+from datasets import Dataset
+from engine_kit import assert_same, make_trainer, run, script_rollouts
+
+from killick import KillickConfig, KillickTrainer
+from killick.engines.trl.plans import _plan_sampling
+from killick.errors import ConfigError, DataError
+from killick.methods.sort import RepairSettings
+from killick.tasks.countdown import Countdown, CountdownWording
+
+
+def trainer_of(folder, change=None, *, settings=None, **arguments):
+    """A trainer with SORT; `change` edits the rows of its data set."""
+    shared = {"kl_form": "none", "beta": 0.0, "correctness_reward": "correct", "max_steps": 3}
+    repair = {"repair": "geometric", "repair_settings": {"batch_size": 2, "max_plan_tokens": 12, **(settings or {})}}
+    extra = {"plan_wording": CountdownWording()}
+    if change is not None:
+        rows = [{key: getattr(row, key) for key in ("prompt", "answer", "solution", "uid")} for row in
+                Countdown().rows("train", 24)]  # fmt: skip
+        extra["train_dataset"] = Dataset.from_list([change(dict(row), n) for n, row in enumerate(rows)])
+    return make_trainer(KillickTrainer, KillickConfig, folder, extra=extra, **{**shared, **repair, **arguments})
+
+
+def test_the_column_must_be_there(tmp_path):
+    def drop(row, _):
+        del row["solution"]
+        return row
+
+    with pytest.raises(DataError, match=r"needs the column 'solution'.*found: prompt, answer, uid"):
+        trainer_of(tmp_path, drop)
+
+
+def test_a_plan_column_must_be_there_when_asked_for(tmp_path):
+    with pytest.raises(DataError, match="needs the column 'plan'"):
+        trainer_of(tmp_path, lambda row, _: row, settings={"plan_source": "column"})
+
+
+def test_unusable_references_are_counted_and_their_failures_not_repaired(tmp_path, caplog):
+    def spoil(row, n):
+        row["solution"] = {0: "", 1: row["solution"] + "<eos>", 2: "1+1=2"}.get(n % 6, row["solution"])
+        return row
+
+    with caplog.at_level(logging.WARNING):
+        trainer = trainer_of(tmp_path, spoil)
+    counts = trainer._killick_repairer.references.counts
+    assert {k: v for k, v in counts.items() if v} == {
+        "usable": 12, "missing": 4, "control_tokens": 4, "rejected": 4,
+    }  # fmt: skip
+    assert "12 of 24 rows have a usable reference" in caplog.text
+    outcome = run(trainer)
+    assert outcome.log[-1]["sort/no_reference_num"] > 0
+
+
+def test_nothing_usable_is_an_error_before_training(tmp_path):
+    with pytest.raises(DataError, match=r"None of the 24 rows has a usable reference.*too_long 24"):
+        trainer_of(tmp_path, lambda row, _: row, settings={"max_reference_tokens": 5})
+
+
+def test_a_batch_that_could_never_be_full_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="only 24 prompts have a usable reference"):
+        trainer_of(tmp_path, settings={"batch_size": 25})
+
+
+def test_a_buffer_that_never_fills_is_reported_at_the_end(tmp_path, caplog):
+    trainer = trainer_of(tmp_path, settings={"batch_size": 24})
+    with caplog.at_level(logging.WARNING):
+        run(trainer)
+    assert "Nothing was repaired in 3 steps" in caplog.text
+    assert len(trainer._killick_repairer.buffer) > 0
+
+
+def planning(trainer, answer):
+    """Every plan the policy writes is `answer`; rollouts are scripted too."""
+    script_rollouts(trainer)
+    scripted, tokenizer = trainer._generate_single_turn, trainer.processing_class
+
+    def written(prompt_ids, *rest):
+        if all(tokenizer.decode(ids).startswith("<plan>") for ids in prompt_ids):
+            return [answer(tokenizer)] * len(prompt_ids), None
+        return scripted(prompt_ids, *rest)
+
+    trainer._generate_single_turn = written
+    return trainer
+
+
+PLANS = {
+    "empty": lambda t: [t.eos_token_id],
+    "nothing": lambda t: [],
+    "runaway": lambda t: t("-4*20+" * 2, add_special_tokens=False)["input_ids"],
+}
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_a_plan_that_cannot_be_used_is_counted_and_gives_dft(tmp_path, kind):
+    sort = run(planning(trainer_of(tmp_path / "sort"), PLANS[kind]))
+    repaired = [entry for entry in sort.log if entry["sort/repaired_num"]]
+    assert repaired
+    assert {entry["sort/plan_fallback_frac"] for entry in repaired} == {1.0}
+    assert {entry["sort/lift_mean"] for entry in repaired} == {1.0}
+    plain = {"repair": "dft", "repair_settings": {"batch_size": 2}}
+    dft = run(planning(trainer_of(tmp_path / "dft", **plain), PLANS[kind]))
+    assert_same(sort, dft)
+
+
+def test_a_usable_plan_is_used(tmp_path):
+    sort = run(planning(trainer_of(tmp_path), lambda t: t("-4*20+", add_special_tokens=False)["input_ids"] + [t.eos_token_id]))
+    repaired = [entry for entry in sort.log if entry["sort/repaired_num"]]
+    assert {entry["sort/plan_fallback_frac"] for entry in repaired} == {0.0}
+    assert {entry["sort/plan_tokens_mean"] for entry in repaired} == {7.0}
+    assert all(entry["sort/lift_mean"] != 1.0 for entry in repaired)
+
+
+def test_a_group_with_an_unscorable_row_has_not_failed(tmp_path):
+    calls = []
+
+    def half_unscorable(completions, **_):
+        calls.append(len(completions))
+        return [None if n % 4 == 0 else 0.0 for n in range(len(completions))]
+
+    half_unscorable.__name__ = "correct"
+    trainer = trainer_of(tmp_path)
+    trainer.reward_funcs = [trainer.reward_funcs[0], half_unscorable]
+    outcome = run(trainer)
+    assert calls
+    assert outcome.log[-1]["group/all_wrong_frac"] == 0.0
+    assert len(trainer._killick_repairer.buffer) == 0
+
+
+def test_a_reward_that_cannot_judge_references_leaves_them_unchecked(tmp_path, caplog):
+    def picky(completions, trainer_state, **_):
+        return [0.0 for _ in completions]
+
+    arguments = {"kl_form": "none", "beta": 0.0, "repair": "nll", "repair_settings": {"batch_size": 2}}
+    with caplog.at_level(logging.WARNING):
+        trainer = make_trainer(KillickTrainer, KillickConfig, tmp_path, extra={"reward_funcs": [picky]}, **arguments)
+    assert trainer._killick_repairer.references.counts["usable"] == 24
+    assert "cannot be asked about references" in caplog.text
+
+
+def test_vllm_gets_the_settings_of_a_plan_and_its_own_back():
+    backend = SimpleNamespace(temperature=1.0, top_p=0.9, max_completion_length=512, stop="x")
+    trainer = SimpleNamespace(use_vllm=True, vllm_generation=backend)
+    with pytest.raises(RuntimeError), _plan_sampling(trainer, RepairSettings(max_plan_tokens=64)):
+        assert (backend.temperature, backend.top_p, backend.max_completion_length) == (0.0, 1.0, 64)
+        raise RuntimeError
+    assert vars(backend) == {"temperature": 1.0, "top_p": 0.9, "max_completion_length": 512, "stop": "x"}
+
+
+def test_plans_are_greedy_unless_asked_otherwise_and_rollouts_stay_as_they_are(tmp_path):
+    trainer = trainer_of(tmp_path, temperature=1.0)
+    before = trainer.generation_config
+    with _plan_sampling(trainer, RepairSettings(max_plan_tokens=7)):
+        assert (trainer.generation_config.do_sample, trainer.generation_config.max_new_tokens) == (False, 7)
+    with _plan_sampling(trainer, RepairSettings(max_plan_tokens=7, plan_temperature=0.5)):
+        assert (trainer.generation_config.do_sample, trainer.generation_config.temperature) == (True, 0.5)
+    assert trainer.generation_config is before
+    assert before.max_new_tokens == trainer.max_completion_length
+
+
+def test_all_plans_of_a_batch_are_generated_together_and_scored_without_a_graph(tmp_path):
+    trainer = trainer_of(tmp_path, settings={"batch_size": 3})
+    generated, scored = [], []
+    generate, score = trainer._generate_single_turn, trainer._get_per_token_logps_and_entropies
+
+    def counted(prompt_ids, *rest):
+        generated.append(len(prompt_ids))
+        return generate(prompt_ids, *rest)
+
+    def watched(model, ids, *rest, **more):
+        out = score(model, ids, *rest, **more)
+        scored.append((ids.size(0), out[0].requires_grad))
+        return out
+
+    trainer._generate_single_turn, trainer._get_per_token_logps_and_entropies = counted, watched
+    outcome = run(trainer)
+    repairs = sum(entry["sort/repaired_num"] > 0 for entry in outcome.log)
+    assert repairs > 0
+    assert generated.count(3) == repairs
+    assert scored.count((3, False)) == repairs  # with the plan
+    assert scored.count((3, True)) == repairs  # the training forward pass is the score without the plan
+    assert len(scored) == 3 + 2 * repairs  # one policy pass a step, and nothing else
+
+
+def test_the_state_between_steps_holds_no_tensors(tmp_path):
+    trainer = trainer_of(tmp_path)
+    run(trainer)
+    assert trainer._killick_repairer._batch is None
+    assert not any(torch.is_tensor(value) for value in trainer._killick_repairer.state_dict().values())
