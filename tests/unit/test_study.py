@@ -207,3 +207,31 @@ name = "b"
     study = studies.load_study(write(tmp_path, text + "[arm.set]\n'evaluate.max_tokens' = 0\n"))
     with pytest.raises(ConfigError, match=r"Arm 'b': sampling\.max_tokens"):
         studies.check(study)
+
+
+def test_overrides_reach_every_job_and_arms_can_be_chosen():
+    names = ["grpo", "sort-coefficient0.5", "dft-coefficient0.5"]
+    chosen = studies.load_study("sort", 2, 1, ["model.name_or_path=models/weak", "trl.beta=0.1"], names)
+    assert [arm.name for arm in chosen.arms] == ["grpo", "dft-coefficient0.5", "sort-coefficient0.5"]
+    for arm in (None, *chosen.arms):
+        sets = chosen.sets(arm, 0)
+        assert {'model.name_or_path="models/weak"', "trl.beta=0.1"} <= set(sets)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "only", "message"),
+    [
+        (["trl.beta"], [], "not KEY=VALUE"),
+        (["trl.beta="], [], "not KEY=VALUE"),
+        (["trl.bta=1"], [], None),
+        ([], ["sorted"], "--arm 'sorted' is no arm"),
+        ([], ["sort-coefficient0.5"], "names no arm"),
+    ],
+)
+def test_wrong_overrides_and_arms(overrides, only, message):
+    if message is None:  # the key is checked with the arm's components
+        with pytest.raises(ConfigError, match="bta"):
+            studies.check(studies.load_study("sort", overrides=overrides))
+        return
+    with pytest.raises(ConfigError, match=message):
+        studies.load_study("sort", overrides=overrides, only=only)

@@ -33,11 +33,14 @@ def study(
     overrides: Annotated[
         list[str] | None, typer.Option("--set", help="KEY=VALUE for the recipe of every arm; may be repeated.")
     ] = None,
+    arms: Annotated[
+        list[str] | None, typer.Option("--arm", help="Run this arm only (with its sweep values); may be repeated.")
+    ] = None,
 ) -> None:
     """See HELP."""
     from killick import study as studies
 
-    parsed = studies.load_study(name, seeds, jobs, overrides or [])
+    parsed = studies.load_study(name, seeds, jobs, overrides or [], arms or [])
     err.print("checking every arm …")
     studies.check(parsed)
     folder = output or Path("runs") / parsed.name

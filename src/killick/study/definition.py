@@ -68,7 +68,11 @@ def shipped_studies() -> dict[str, Path]:
 
 
 def load_study(
-    name_or_path: str, seeds: int | None = None, jobs: int | None = None, overrides: Sequence[str] = ()
+    name_or_path: str,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    overrides: Sequence[str] = (),
+    only: Sequence[str] = (),
 ) -> Study:
     """Read a study by name or path and check the keys of every arm (its components: `check`).
 
@@ -77,6 +81,7 @@ def load_study(
         seeds: use 0 … seeds − 1 instead of those of the file.
         jobs: processes at a time instead of what the file says.
         overrides: `KEY=VALUE` pairs for the recipe, on top of the study's `[set]`; an arm's own settings still win.
+        only: names of the arms to run (with their sweep values); all when empty.
 
     Raises:
         ConfigError: unknown file, key or recipe, a value of the wrong type, two arms of one name, a counterpart or
@@ -93,6 +98,7 @@ def load_study(
     shared = {**data.get("set", {}), **_pairs(overrides)}
     _check_settings(shared, f"{path}: [set]")
     arms = tuple(arm for entry in data["arm"] for arm in _expand(entry, str(path)))
+    arms = _chosen(arms, only)
     _check_names(arms, head.get("baseline"), str(path))
     study = Study(
         name=path.stem,
@@ -107,6 +113,15 @@ def load_study(
     for arm in arms:
         load_recipe(study.recipe, study.sets(arm, study.seeds[0]))
     return study
+
+
+def _chosen(arms: tuple[Arm, ...], only: Sequence[str]) -> tuple[Arm, ...]:
+    """The arms of these names, in the order of the file."""
+    names = [arm.name for arm in arms]
+    for name in only:
+        if name not in names:
+            raise ConfigError(f"--arm {name!r} is no arm of this study. {nearest(name, names)}")
+    return tuple(arm for arm in arms if not only or arm.name in only)
 
 
 def _pairs(overrides: Sequence[str]) -> dict[str, Any]:
