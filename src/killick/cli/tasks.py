@@ -9,7 +9,7 @@ from rich.progress import track
 from rich.table import Table
 
 from killick.cli.console import err, out
-from killick.config import _toml_value
+from killick.config import toml_value
 from killick.errors import ConfigError
 from killick.tasks import TASKS
 
@@ -28,7 +28,7 @@ def parse_settings(pairs: list[str] | None) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         if not equals:
             raise ConfigError(f"--set {pair!r} is not KEY=VALUE.")
-        settings[key.strip()] = _toml_value(text)
+        settings[key.strip()] = toml_value(text)
     return settings
 
 
