@@ -85,7 +85,9 @@ def test_repairs_are_those_of_one_process(one, two, name):
     together = two[1] / name
     assert sum(entry["sort/repaired_num"] for entry in one[name]["log"]) >= 2
     for file in ("groups.jsonl", "repairs.jsonl"):
-        pairs = [[json.loads(line) for line in (folder / file).read_text().splitlines()] for folder in (alone, together)]
+        pairs = [
+            [json.loads(line) for line in (folder / file).read_text().splitlines()] for folder in (alone, together)
+        ]
         assert len(pairs[0]) == len(pairs[1]) > 0
         for a, b in zip(*pairs, strict=True):
             assert [a[k] for k in a if k not in ("p_base", "p_plan", "weight")] == [

@@ -1,4 +1,4 @@
-"""The repair slot changes what it says and nothing else: against stock TRL, DFT, an oracle of its gradient, a resumed run."""
+"""The repair slot does what it says and nothing else: against stock TRL, DFT, an oracle of its gradient, a resumed run."""
 
 import json
 
@@ -141,10 +141,12 @@ def test_accumulation_does_not_rescale_the_term(tmp_path):
 
 
 def test_references_are_scored_at_temperature_1_whatever_rollouts_are_sampled_at(tmp_path):
-    at_one, batch, _ = one_step(tmp_path / "1", 0.0)
+    _, batch, _ = one_step(tmp_path / "1", 0.0)
     _, other, _ = one_step(tmp_path / "2", 0.0, temperature=0.7)
     by_uid = {r.uid: row for r, row in zip(batch.references, batch.logp_plan_BR, strict=True)}
-    shared = [(by_uid[r.uid], row, r) for r, row in zip(other.references, other.logp_plan_BR, strict=True) if r.uid in by_uid]
+    shared = [
+        (by_uid[r.uid], row, r) for r, row in zip(other.references, other.logp_plan_BR, strict=True) if r.uid in by_uid
+    ]
     assert shared
     for a, b, reference in shared:
         length = len(reference.token_ids)
@@ -195,7 +197,8 @@ def test_records_of_a_resumed_run_are_those_of_an_uninterrupted_one(tmp_path):
 def test_what_is_recorded(tmp_path):
     outcome = run(trainer_of(tmp_path, {"journal": tmp_path}, **repairing(), max_steps=6))
     groups, repairs = lines(tmp_path / "groups.jsonl"), lines(tmp_path / "repairs.jsonl")
-    assert len(groups) == 6 * 2 and {g["num_rows"] for g in groups} == {4}
+    assert len(groups) == 6 * 2
+    assert {g["num_rows"] for g in groups} == {4}
     failed = [g["num_right"] == 0 for g in groups]
     assert outcome.log[0]["group/all_wrong_frac"] == sum(failed[:2]) / 2
     assert len(repairs) == sum(entry["sort/repaired_num"] for entry in outcome.log) > 0

@@ -27,6 +27,7 @@ def doctor() -> None:
 
     from killick.engines.trl.contract import check_contract
     from killick.methods.guides import GUIDES
+    from killick.methods.repairs import REPAIRS
     from killick.report.panels import PANELS
     from killick.tasks import TASKS
     from killick.verifiers import VERIFIERS
@@ -40,7 +41,7 @@ def doctor() -> None:
     for name, problem in check_contract().items():
         findings += problem is not None
         table.add_row(f"TRL: {name}", "[green]holds[/green]" if problem is None else f"[red]{problem}[/red]")
-    for registry in (GUIDES, TASKS, VERIFIERS, PANELS):
+    for registry in (GUIDES, REPAIRS, TASKS, VERIFIERS, PANELS):
         broken = registry.broken()
         findings += len(broken)
         names = ", ".join(name for name in registry.names() if name not in broken)

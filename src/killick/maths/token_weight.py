@@ -152,4 +152,4 @@ def weighted_nll(
         under `nll_weight`, the loss is +inf and its gradient by log p still finite.
     """
     weight_BR = torch.where(mask_BR, upcast(weight_BR.detach()), 0.0)
-    return masked_mean(-weight_BR * upcast(logp_base_BR), mask_BR & (weight_BR != 0), divisor)
+    return masked_mean(-weight_BR * logp_base_BR, mask_BR & (weight_BR != 0), divisor)

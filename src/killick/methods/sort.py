@@ -157,7 +157,8 @@ def repair_metrics(done: Repair, mask_BR: Bool[Tensor, "B R"]) -> dict[str, Stat
     """
     base = done.logp_base_BR.float()
     return {
-        "sort/loss": Stat.of(torch.where(mask_BR, -base, 0.0) * done.weight_BR, mask_BR),
+        # A weight of 0 makes nothing of a log-probability of −inf, as in the loss.
+        "sort/loss": Stat.of(torch.where(done.weight_BR > 0, -base * done.weight_BR, 0.0), mask_BR),
         "sort/nll_mean": Stat.of(-base, mask_BR),
         "sort/weight_mean": Stat.of(done.weight_BR, mask_BR),
         "sort/salience_mean": Stat.of(salience(base, done.logp_plan_BR.float(), mask_BR), mask_BR),

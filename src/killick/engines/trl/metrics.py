@@ -34,7 +34,7 @@ class MetricSink:
         for name, stat in stats.items():
             kept[name] = Stat.combine([kept[name], stat]) if name in kept else stat
 
-    def add_scalar(self, name: str, value: Tensor, train: bool) -> None:
+    def add_scalar(self, name: str, value: Tensor | float, train: bool) -> None:
         """Record a number that is already the same on every process; the host averages it over the interval."""
         self._store["train" if train else "eval"][name].append(float(value))
 

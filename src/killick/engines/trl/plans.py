@@ -62,7 +62,7 @@ def _written(trainer: "KillickTrainer", ids: list[int]) -> Plan:
 
 @contextmanager
 def _plan_sampling(trainer: "KillickTrainer", settings: RepairSettings) -> Iterator[None]:
-    """The trainer's generation path with the length and temperature of a plan, and nothing cut from the distribution."""
+    """The trainer's generation path with the length and temperature of a plan, and no truncated sampling."""
     if trainer.use_vllm:
         holder: Any = trainer.vllm_generation
         wanted: dict[str, Any] = {

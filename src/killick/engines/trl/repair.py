@@ -270,7 +270,7 @@ class _Watch(TrainerCallback):
 
 
 def _judge(trainer: "KillickTrainer") -> Callable[[Mapping[str, Any]], bool] | None:
-    """Whether the correctness reward accepts a row's reference as an answer; None when it cannot be asked row by row."""
+    """Whether the correctness reward accepts a row's reference; None when it cannot be asked row by row."""
     function = trainer.reward_funcs[trainer._killick_correctness]
     if isinstance(function, torch.nn.Module) or is_async_callable(function):
         return None

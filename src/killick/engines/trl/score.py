@@ -24,8 +24,13 @@ def reference_logp(
     right = [torch.tensor(reference.token_ids) for reference in references]
     targets_BR = _padded(trainer, right, "right", trainer._tokenizer.pad_token_id)
     ids = torch.cat([_padded(trainer, left, "left", trainer._tokenizer.pad_token_id), targets_BR], dim=1)
-    attention = torch.cat([_padded(trainer, [torch.ones_like(row) for row in side], place, 0)
-                           for side, place in ((left, "left"), (right, "right"))], dim=1)
+    attention = torch.cat(
+        [
+            _padded(trainer, [torch.ones_like(row) for row in side], place, 0)
+            for side, place in ((left, "left"), (right, "right"))
+        ],
+        dim=1,
+    )
     return _logp(trainer, model, ids, attention, targets_BR.size(1))
 
 
