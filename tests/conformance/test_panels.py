@@ -27,6 +27,11 @@ HOSTILE = "<img src=x onerror=alert(1)></script>"
 def studies(tmp_path_factory):
     root = tmp_path_factory.mktemp("panels")
     folder = synthetic.write_study(root / "study", modes=(HOSTILE, "+*/"), texts=(HOSTILE, HOSTILE))
+    for seed in (0, 1):
+        synthetic.write_journal(folder / f"arms/grpo-0.02/seed{seed}", seed=seed, rule=None)
+        synthetic.write_journal(folder / f"arms/grpo-0.3/seed{seed}", seed=seed, rule="dft")
+        synthetic.write_journal(folder / f"arms/sage-0.02/seed{seed}", seed=seed, rule="sort")
+        synthetic.write_journal(folder / f"arms/sage-0.3/seed{seed}", seed=seed, rule="sort", hostile=HOSTILE)
     index = json.loads((folder / "study.json").read_text())
     for arm in index["arms"]:
         arm["label"] = f"{arm['label']} {HOSTILE}"
@@ -59,8 +64,9 @@ def test_orders_are_distinct():
 def test_makes_well_formed_items(panel, studies, kind):
     made = panel(studies[kind])
     if made is None:
-        # A run alone has nothing to compare, and evaluations have no training log. Anything else must be shown.
-        assert (type(panel).__name__, kind) in {("FrontierPanel", "run"), ("TrainingPanel", "evaluations")}
+        # A run alone has nothing to compare, and evaluations have no training. Anything else must be shown.
+        training = {("TrainingPanel", "evaluations"), ("RepairsPanel", "evaluations"), ("RecoveryPanel", "evaluations")}
+        assert (type(panel).__name__, kind) in {("FrontierPanel", "run"), *training}
         return
     assert isinstance(made, Panel)
     assert made.title

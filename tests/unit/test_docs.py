@@ -17,6 +17,7 @@ import typer
 from killick import config, registry, study
 from killick.evaluate.records import Record
 from killick.methods.guides import GUIDES
+from killick.methods.repairs import REPAIRS
 from killick.report.panels import PANELS
 from killick.study import definition
 from killick.tasks import TASKS
@@ -98,7 +99,7 @@ def test_the_reference_lists_every_public_module():
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("methods.md", GUIDES.names()),
+        ("methods.md", GUIDES.names() + REPAIRS.names()),
         ("recipes.md", GUIDES.names() + TASKS.names() + VERIFIERS.names()),
         ("evaluation.md", PANELS.names() + [field.name for field in dataclasses.fields(Record)]),
         ("evaluation.md", list(typing.get_args(Reason))),
@@ -158,7 +159,7 @@ def test_every_metric_is_in_the_glossary():
     names = {f"verify/{reason}_frac" for reason in typing.get_args(Reason)[1:]}
     for folder in ("methods", "engines"):
         for path in (ROOT / "src/killick" / folder).rglob("*.py"):
-            names |= set(re.findall(r'"((?:sage|group|verify)/[a-z_]+)"', path.read_text("utf-8")))
+            names |= set(re.findall(r'"((?:sage|sort|group|time|verify)/[a-z_]+)"', path.read_text("utf-8")))
     assert len(names) > 10
     assert [name for name in sorted(names) if f"`{name}`" not in text("methods.md")] == []
 
@@ -284,6 +285,7 @@ def test_shown_recipe_and_study_are_accepted(tmp_path):
     ("table", "attribute", "component"),
     [
         ("methods/guides", "GUIDES", "killick.methods.guides.position:PositionGuide"),
+        ("methods/repairs", "REPAIRS", "killick.methods.repairs.power:PowerRepair"),
         ("verifiers", "VERIFIERS", "killick.verifiers.choice:ChoiceVerifier"),
         ("tasks", "TASKS", "killick.tasks.squares:Squares"),
         ("report/panels", "PANELS", "killick.report.panels.lengths:LengthsPanel"),

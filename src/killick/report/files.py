@@ -1,13 +1,28 @@
-"""Reading training logs, with errors that name the file and the line."""
+"""Reading the JSONL files of a training run, with errors that name the file and the line."""
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from killick.errors import RecordError
 
 _LARGEST = 2**63
+
+
+class Line(NamedTuple):
+    """One JSON object of a file.
+
+    Attributes:
+        number: of the line, from 1.
+        start: its first byte in the file.
+        row: the object.
+    """
+
+    number: int
+    start: int
+    row: dict[str, Any]
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
@@ -16,25 +31,58 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     Raises:
         RecordError: unreadable, or any other line is not a JSON object, or its step or another number is none.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-    except (OSError, ValueError) as error:
-        raise RecordError(
-            f"Cannot read {path}: {error}. Repeat the run that writes it, or restore the file."
-        ) from error
     rows = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise RecordError(f"{path}, line {number}, is not JSON: {error}. Remove the line or run again.") from error
-        if not isinstance(row, dict):
-            raise RecordError(f"{path}, line {number}, holds a {type(row).__name__}; an object is needed.")
+    for number, _, row in objects(path):
         _check_numbers(row, f"{path}, line {number},")
         rows.append(row)
     return rows
+
+
+def objects(path: Path) -> Iterator[Line]:
+    """The objects of a JSONL file, without a torn last line and without empty ones.
+
+    Raises:
+        RecordError: unreadable, or a line is not a JSON object.
+    """
+    start = 0
+    try:
+        with path.open("rb") as handle:
+            for number, raw in enumerate(handle, start=1):
+                if not raw.endswith(b"\n"):
+                    return
+                if raw.strip():
+                    yield Line(number, start, _object(raw, f"{path}, line {number},"))
+                start += len(raw)
+    except OSError as error:
+        raise RecordError(
+            f"Cannot read {path}: {error}. Repeat the run that writes it, or restore the file."
+        ) from error
+
+
+def object_at(path: Path, start: int) -> dict[str, Any]:
+    """The object that `objects` found at a byte.
+
+    Raises:
+        RecordError: unreadable, or the file has changed since.
+    """
+    try:
+        with path.open("rb") as handle:
+            handle.seek(start)
+            return _object(handle.readline(), f"{path}, byte {start},")
+    except OSError as error:
+        raise RecordError(
+            f"Cannot read {path}: {error}. Repeat the run that writes it, or restore the file."
+        ) from error
+
+
+def _object(raw: bytes, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{where} is not JSON: {error}. Remove the line or run again.") from error
+    if not isinstance(row, dict):
+        raise RecordError(f"{where} holds a {type(row).__name__}; an object is needed.")
+    return row
 
 
 def _check_numbers(row: dict[str, Any], where: str) -> None:

@@ -15,6 +15,7 @@ from killick.provenance import differences, read_json
 from killick.report.estimates import Coverage, coverage
 from killick.report.evaluation import Evaluation
 from killick.report.files import read_log
+from killick.report.journal import GROUPS_FILE, REPAIRS_FILE, GroupTable, RepairTable, read_groups, read_repairs
 
 Kind = Literal["study", "run", "evaluations"]
 
@@ -29,6 +30,7 @@ class Run:
         versions: package -> version.
         log: one dictionary a logged optimiser step, in order.
         evaluations: split -> evaluation.
+        folder: where it is; None when it has no folder of its own.
     """
 
     seed: int | None
@@ -36,6 +38,25 @@ class Run:
     versions: dict[str, Any]
     log: list[dict[str, Any]]
     evaluations: dict[str, Evaluation]
+    folder: Path | None = None
+
+    @cached_property
+    def repairs(self) -> RepairTable | None:
+        """Its repairs, read on first use; None when none was recorded.
+
+        Raises:
+            RecordError: the file is damaged.
+        """
+        return None if self.folder is None else read_repairs(self.folder / REPAIRS_FILE)
+
+    @cached_property
+    def groups(self) -> GroupTable | None:
+        """Its training groups, read on first use; None when none was recorded.
+
+        Raises:
+            RecordError: the file is damaged.
+        """
+        return None if self.folder is None else read_groups(self.folder / GROUPS_FILE)
 
     def series(self, key: str) -> tuple[list[float], list[float]]:
         """Steps and values of one logged number, where it was logged."""
@@ -218,6 +239,7 @@ def _run(folder: Path, seed: int | None) -> Run:
         versions=optional("versions.json"),
         log=read_log(log) if log.is_file() else [],
         evaluations={item.name: Evaluation(item, item.name) for item in found},
+        folder=folder,
     )
 
 

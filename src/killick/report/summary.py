@@ -7,7 +7,8 @@ from rich.table import Table
 from killick.evaluate.estimators import Interval
 from killick.report.estimates import difference, failed_group_frac, mean_tokens, wall_s
 from killick.report.markup import finite, number
-from killick.report.study import Arm, Study
+from killick.report.repairs import recovery, repair_summary
+from killick.report.study import Arm, Run, Study
 
 LAST_STEPS = 10
 TERMINAL_KS = (1, 16)
@@ -91,7 +92,13 @@ def _model(study: Study, arm: Arm) -> dict[str, Any]:
             "wall_s": wall_s(arm),
         },
         "splits": {split: _split(study, arm, split) for split in study.splits if (arm.name, split) in study.coverage},
+        "runs": [_run(run) for run in arm.runs if run.repairs is not None or run.groups is not None],
     }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    parts = {"repairs": repair_summary(run), "recovery": recovery(run)}
+    return {"seed": run.seed} | {name: part for name, part in parts.items() if part is not None}
 
 
 def _split(study: Study, arm: Arm, split: str) -> dict[str, Any]:

@@ -294,6 +294,7 @@ GOOD = "'<|im_start|>assistant\n' + m.content + '<|im_end|>\n'"
         (written("'<|im_start|>assistant\n' + m.content + '<|endoftext|>'"), "with no end-of-turn token"),
         (written("'<|im_start|>assistant\nSure! ' + m.content + '<|im_end|>'"), r"'Sure! The.*training target"),
         (written("'<|im_start|>assistant\n' + m.content[:8] + '<|im_end|>'"), r"as 'The sum '; what it adds or drops"),
+        (written("'<|im_start|>assistant\n' + m.content[4:] + '<|im_end|>'"), r"as 'sum is .*; what it adds or drops"),
         (written("'<|im_start|>assistant\n' + m.content + '<|im_end|>'", "'<|im_start|>assistant\n '"),
          "does not keep"),
         (written("'<|im_start|>assistant: ' + m.content + '<|im_end|>'", "'<|im_start|>assistant: '"),
@@ -336,12 +337,23 @@ def test_plain_prompts_whose_white_space_merges_are_refused(prompt: str, text: s
         it.encoder.encode(prompt, text)
 
 
-def test_a_tokenizer_that_ends_plain_prompts_itself_is_refused() -> None:
-    tokenizer = byte_level(QWEN_SPLIT, QWEN_SPECIAL, "<|im_end|>")
+def test_a_tokenizer_that_ends_prompts_itself_is_refused_for_plain_prompts_only() -> None:
+    it = with_template(written(GOOD))
+    tokenizer = it.encoder.tokenizer
     end = ("<|im_end|>", tokenizer.eos_token_id)
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing("$A <|im_end|>", special_tokens=[end])
     with pytest.raises(ConfigError, match="add no token behind a prompt"):
-        TurnEncoder(tokenizer, (tokenizer.eos_token_id,)).encode("Answer:", " The answer")
+        it.encoder.encode("Answer:", " The answer")
+    # The trainer adds nothing to what a template wrote.
+    assert it.encoder.encode(it.prompts[0], it.text) == (*text_ids(it.encoder, it.text), it.end)
+
+
+def test_a_turn_ends_at_its_first_end_token() -> None:
+    """As Phi-3 does: the turn ends in one token, the conversation in another."""
+    it = with_template(written("'<|im_start|>assistant\n' + m.content + '<|im_end|>\n<|endoftext|>'"))
+    ends = it.encoder.tokenizer.convert_tokens_to_ids(["<|endoftext|>", "<|im_end|>"])
+    encoder = TurnEncoder(it.encoder.tokenizer, tuple(ends))
+    assert encoder.encode(it.prompts[0], it.text) == (*text_ids(encoder, it.text), it.end)
 
 
 def test_no_end_token_at_all_is_refused() -> None:

@@ -92,6 +92,45 @@ def write_run(folder: Path, *, seed: int, beta: float, method: str, num_steps: i
     (folder / "train_log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def repair_row(step: int, uid: str, tokens: list[str], p_base: list[float], p_plan: list[float], **other) -> dict:
+    """One line of repairs.jsonl, weighed as SORT does unless `weight` says otherwise."""
+    weight = [(a * b) ** 0.5 for a, b in zip(p_base, p_plan, strict=True)]
+    row = {"step": step, "uid": uid, "failed_at": max(step - 2, 0), "problem": "3,5,7,2>22:", "plan": "-4*20+"}
+    row |= {"fallback": None, "tokens": tokens, "p_base": p_base, "p_plan": p_plan, "weight": weight}
+    return row | other
+
+
+def write_rows(path: Path, rows: list[dict]) -> Path:
+    """A JSONL file."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write_journal(
+    folder: Path, *, seed: int, rule: str | None, hostile: str | None = None, num_steps: int = 30
+) -> None:
+    """Write groups.jsonl and, with a rule (sort, dft), repairs.jsonl of one run; `hostile` replaces texts."""
+    rng = np.random.default_rng([seed, 5])
+    groups, repairs = [], []
+    for step in range(num_steps):
+        for prompt in rng.choice(20, size=6, replace=False):
+            right = int(rng.binomial(8, 0.02 + 0.02 * prompt * (1 + step / num_steps) / 2))
+            groups.append({"step": step, "uid": f"train/{prompt}", "num_right": right, "num_rows": 8})
+            if right == 0 and rule is not None:
+                tokens = [*"7-3=4;5*4=20;20+2=22", "<eos>"]
+                if hostile is not None:
+                    tokens[0] = hostile
+                p_base = rng.beta(2, 1, len(tokens))
+                p_plan = p_base if rule == "dft" else p_base ** rng.uniform(0.3, 1.1, len(tokens))
+                fallback = "truncated" if rule == "sort" and rng.random() < 0.1 else None
+                other = {"plan": None if rule == "dft" else hostile or "-4*20+", "fallback": fallback}
+                uid = f"train/{prompt}"
+                repairs.append(repair_row(step, uid, tokens, p_base.tolist(), p_plan.tolist(), **other))
+    write_rows(folder / "groups.jsonl", groups)
+    if rule is not None:
+        write_rows(folder / "repairs.jsonl", repairs)
+
+
 def write_study(
     folder: Path,
     *,

@@ -1,6 +1,6 @@
 """Records of a training run that people look at later: what became of each group, and each repair.
 
-`groups.jsonl`: step, uid, num_right, num_rows of every training group, in the order of the rollouts.
+`groups.jsonl`: step, uid, num_right, num_rows of every training group without an unscorable row, in the order of the rollouts.
 `repairs.jsonl`: problem, plan, tokens, p_base, p_plan and weight of every repaired reference.
 A step is the number of optimiser steps finished before it.
 """
@@ -54,9 +54,9 @@ class Journal(TrainerCallback):
     def _append(self, name: str, records: list[Mapping[str, Any]]) -> None:
         if not (self._writes and records):
             return
-        lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        lines = "".join(json.dumps(record) + "\n" for record in records)
         try:
-            with (self._folder / name).open("a", encoding="utf-8", errors="backslashreplace") as file:
+            with (self._folder / name).open("a", encoding="ascii") as file:
                 file.write(lines)
         except OSError as error:
             raise RecordError(
@@ -70,21 +70,20 @@ def _cut(path: Path, step: int) -> int:
     A line that a kill left unfinished is of a step that will be made again, so it goes as well.
     """
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+        lines = [line + b"\n" for line in path.read_bytes().split(b"\n")]  # the last one is empty, or was cut off
     except FileNotFoundError:
         return 0
     except OSError as error:
         raise RecordError(f"Cannot read {path}: {error.strerror}. Remove it to go on without it.") from error
-    kept = [line for line in lines if _is_earlier(line, step)]
-    if len(kept) < len(lines):
-        part = path.with_suffix(".part")
-        part.write_text("".join(kept), encoding="utf-8")
-        os.replace(part, path)
+    kept = [line for line in lines[:-1] if _is_earlier(line, step)]
+    part = path.with_suffix(".part")
+    part.write_bytes(b"".join(kept))
+    os.replace(part, path)
     return len(kept)
 
 
-def _is_earlier(line: str, step: int) -> bool:
+def _is_earlier(line: bytes, step: int) -> bool:
     try:
-        return line.endswith("\n") and bool(json.loads(line)["step"] < step)
+        return bool(json.loads(line)["step"] < step)
     except (ValueError, KeyError, TypeError):
         return False

@@ -100,11 +100,11 @@ class KillickTrainer(GRPOTrainer):
         if self._killick_repairer is not None:
             self._killick_repairer.collect(uids, (correct_PG <= 0).all(dim=1).tolist())  # NaN is not "wrong"
         if self._killick_journal is not None:
-            num_right = (correct_PG > 0).sum(dim=1).tolist()
-            records = zip(uids, num_right, strict=True)
+            num_right, scored = (correct_PG > 0).sum(dim=1).tolist(), (~correct_PG.isnan()).all(dim=1).tolist()
             self._killick_journal.add_groups(
                 {"step": self.state.global_step, "uid": uid, "num_right": right, "num_rows": group}
-                for uid, right in records
+                for uid, right, whole in zip(uids, num_right, scored, strict=True)
+                if whole
             )
 
     def _prepare_inputs(self, generation_batch: Any) -> Any:

@@ -10,6 +10,8 @@ PANELS = Registry(
         "frontier": "killick.report.panels.frontier:FrontierPanel",
         "modes": "killick.report.panels.modes:ModesPanel",
         "reasons": "killick.report.panels.reasons:ReasonsPanel",
+        "recovery": "killick.report.panels.recovery:RecoveryPanel",
+        "repairs": "killick.report.panels.repairs:RepairsPanel",
         "samples": "killick.report.panels.samples:SamplesPanel",
         "settings": "killick.report.panels.settings:SettingsPanel",
         "summary": "killick.report.panels.summary:SummaryPanel",
