@@ -70,6 +70,19 @@ def is_counterpart(name: str, other: str) -> bool:
     return name.startswith("sage") and name.replace("sage", "grpo") == other
 
 
+def pairs(path: Path, wanted: list[tuple[str, str]], ks: tuple[str, ...]) -> str:
+    """Paired differences of named arms."""
+    models = read(path)["models"]
+    rows = []
+    for split in next(iter(models.values()))["splits"]:
+        for name, other in wanted:
+            found = models[name]["splits"][split]["differences"].get(other)
+            if found is not None:
+                cells = [interval(found["pass_at_k"][k], signed=True) for k in ks]
+                rows.append([f"{models[name]['label']} − {models[other]['label']}", split, *cells])
+    return table(["difference", "split", *(f"Δ pass@{k}" for k in ks)], rows)
+
+
 def chosen(path: Path) -> str:
     """The validation study: the mean of pass@k over k = 1, 2, 4 … N decides."""
     rows = []
@@ -78,6 +91,45 @@ def chosen(path: Path) -> str:
         mean = sum(value["mean"] for value in entry.values()) / len(entry)
         rows.append([model["label"], *(interval(entry[k]) for k in ("1", "16", "128")), f"{mean:.3f}"])
     return table(["model", "pass@1", "pass@16", "pass@128", "mean over k"], rows)
+
+
+SORT_PAIRS = [
+    ("nll-coefficient0.5", "grpo"),
+    ("dft-coefficient0.5", "grpo"),
+    ("sort-coefficient0.5", "grpo"),
+    ("sage_sort-coefficient0.5", "grpo"),
+    ("sort-coefficient0.5", "dft-coefficient0.5"),
+    ("sage_sort-coefficient0.5", "sort-coefficient0.5"),
+]
+
+
+def repairs(path: Path) -> str:
+    """What was repaired, and what became of the prompts that failed; mean over seeds."""
+    rows = []
+    for model in read(path)["models"].values():
+        parts = [{**run.get("recovery", {}), **run.get("repairs", {})} for run in model["runs"]]
+        if parts:
+            keys = ("failed_first_third_frac", "failed_last_third_frac", "recovered_frac", "weight_mean", "lift_mean")
+            numbers = [average([part.get(key) for part in parts]) for key in keys]
+            lifts = [average([lift(part.get("roles"), decisions) for part in parts]) for decisions in (True, False)]
+            rows.append([model["label"], *numbers, *lifts])
+    header = [
+        "model", "failed groups, first third", "last third", "once failed, later solved", "mean weight", "mean lift",
+        "lift of decisions", "lift of routine",
+    ]  # fmt: skip
+    return table(header, rows)
+
+
+def average(values: list[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{sum(known) / len(known):.3f}" if known else "–"
+
+
+def lift(roles: dict[str, Any] | None, decisions: bool) -> float | None:
+    """Mean lift over the tokens that decide, or over the others."""
+    chosen = [role for name, role in (roles or {}).items() if (name in ("operand", "operator")) == decisions]
+    total = sum(role["num_tokens"] for role in chosen)
+    return sum(role["num_tokens"] * role["lift_mean"] for role in chosen) / total if total else None
 
 
 def llm(folder: Path) -> str:
@@ -126,6 +178,24 @@ def bench(path: Path) -> str:
     return table(header, rows)
 
 
+def repair_cost(path: Path) -> str:
+    rows = []
+    for entry in read(path)["repair"]:
+        per = entry["per_repaired_prompt"]
+        passes = [per[f"{kind} passes of references"] for kind in ("no-gradient", "training")]
+        tokens = [per["plan tokens"], *(per[f"{kind} tokens of references"] for kind in ("no-gradient", "training"))]
+        rows.append([
+            f"{entry['failed_share']:.0%}", str(entry["repaired_per_step"]), f"{entry['time_ratio']:.3f}",
+            f"{entry['share_of_step']:.1%}", f"{per['plan generations']:.0f}, {passes[0]:.0f}, {passes[1]:.0f}",
+            ", ".join(f"{number:.0f}" for number in tokens),
+        ])  # fmt: skip
+    header = [
+        "failed groups", "repaired per step", "step time, SORT / GRPO", "share of the step",
+        "plans, no-gradient and training passes per repaired prompt", "their tokens",
+    ]  # fmt: skip
+    return table(header, rows)
+
+
 def frontier(path: Path, target: Path, split: str) -> str:
     """pass@1 against pass@128, one curve a method over its sweep."""
     import matplotlib
@@ -164,6 +234,7 @@ def frontier(path: Path, target: Path, split: str) -> str:
 
 def blocks(runs: Path) -> dict[str, tuple[Path, Callable[[], str]]]:
     quick, tune, full = (runs / name / "summary.json" for name in ("quickstart", "tune", "reproduce"))
+    sort_tune, sort, weak = (runs / name / "summary.json" for name in ("sort_tune", "sort", "sort_weak"))
     smol, speed = runs / "smollm2", runs / "bench.json"
     figures = ROOT / "docs" / "figures"
     return {
@@ -174,7 +245,15 @@ def blocks(runs: Path) -> dict[str, tuple[Path, Callable[[], str]]]:
         "frontier": (full, lambda: frontier(full, figures / "frontier_mixed.svg", "mixed")),
         "frontier_hard": (full, lambda: frontier(full, figures / "frontier_hard.svg", "hard")),
         "smollm2": (smol / "sage_branch" / "eval" / "test" / "summary.json", lambda: llm(smol)),
+        "sort_tune": (sort_tune, lambda: chosen(sort_tune)),
+        "sort": (sort, lambda: study_table(sort, ("1", "16", "128"))),
+        "sort_pairs": (sort, lambda: pairs(sort, SORT_PAIRS, ("1", "4", "16", "64", "128"))),
+        "sort_repairs": (sort, lambda: repairs(sort)),
+        "sort_weak": (weak, lambda: study_table(weak, ("1", "16", "128"))),
+        "sort_weak_pairs": (weak, lambda: pairs(weak, SORT_PAIRS, ("1", "4", "16", "64", "128"))),
+        "sort_weak_repairs": (weak, lambda: repairs(weak)),
         "bench": (speed, lambda: bench(speed)),
+        "repair_cost": (speed, lambda: repair_cost(speed)),
     }
 
 
