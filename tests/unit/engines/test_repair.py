@@ -8,11 +8,14 @@ import pytest
 import torch
 from datasets import Dataset
 from engine_kit import assert_same, make_trainer, run, script_rollouts
+from transformers import AutoTokenizer
 
 from killick import KillickConfig, KillickTrainer
-from killick.engines.trl.plans import _plan_sampling
+from killick.engines.trl.plans import _plan_sampling, _written
+from killick.engines.trl.turns import TurnEncoder
 from killick.errors import ConfigError, DataError
 from killick.methods.sort import RepairSettings
+from killick.nano import base_path
 from killick.tasks.countdown import Countdown, CountdownWording
 
 
@@ -107,6 +110,14 @@ def test_a_plan_that_cannot_be_used_is_counted_and_gives_dft(tmp_path, kind):
     plain = {"repair": "dft", "repair_settings": {"batch_size": 2}}
     dft = run(planning(trainer_of(tmp_path / "dft", **plain), PLANS[kind]))
     assert_same(sort, dft)
+
+
+def test_a_plan_that_spells_a_special_token_is_not_used(monkeypatch):
+    tokenizer = AutoTokenizer.from_pretrained(base_path())
+    encoder = TurnEncoder(tokenizer, (tokenizer.eos_token_id,))
+    assert _written(encoder, [20, tokenizer.eos_token_id]).usable
+    monkeypatch.setattr(tokenizer, "decode", lambda *_, **__: "1. add <answer>7-3=4<eos>")  # in ordinary tokens
+    assert _written(encoder, [20, tokenizer.eos_token_id]).fallback == "control_tokens"
 
 
 def test_a_usable_plan_is_used(tmp_path):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from killick.engines.trl.references import Reference
+from killick.engines.trl.turns import TurnEncoder
 from killick.methods.plan import PlanWording
 from killick.methods.sort import RepairSettings
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan and, if it is not used, why: "empty", "truncated" (it did not end in time) or "too_long" (a column)."""
+    """A plan and, if it is not used, why: "empty", "control_tokens", "truncated" (it did not end in time), "too_long"."""
 
     text: str | None
     num_tokens: int = 0
@@ -29,7 +30,11 @@ class Plan:
 
 
 def plans_for(
-    trainer: "KillickTrainer", settings: RepairSettings, wording: PlanWording, references: list[Reference]
+    trainer: "KillickTrainer",
+    settings: RepairSettings,
+    wording: PlanWording,
+    encoder: TurnEncoder,
+    references: list[Reference],
 ) -> list[Plan]:
     """One plan a reference, all generated together; every process must call this with equally many."""
     if settings.plan_source == "none":
@@ -43,7 +48,7 @@ def plans_for(
     prompt_ids, _, _ = trainer._tokenize_prompts(asked)
     with _plan_sampling(trainer, settings):
         answers, _ = trainer._generate_single_turn(prompt_ids, None, {}, 1)
-    return [_written(trainer, ids) for ids in answers]
+    return [_written(encoder, ids) for ids in answers]
 
 
 def _given(text: str | None, num_tokens: int, limit: int) -> Plan:
@@ -52,11 +57,13 @@ def _given(text: str | None, num_tokens: int, limit: int) -> Plan:
     return Plan(text, num_tokens, "too_long" if num_tokens > limit else None)
 
 
-def _written(trainer: "KillickTrainer", ids: list[int]) -> Plan:
-    text = trainer._tokenizer.decode(ids, skip_special_tokens=True).strip()
+def _written(encoder: TurnEncoder, ids: list[int]) -> Plan:
+    text = encoder.tokenizer.decode(ids, skip_special_tokens=True).strip()
     if not text:
         return Plan(None, len(ids), "empty")
-    ended = bool(ids) and ids[-1] in trainer.eos_token_ids
+    if encoder.control_token(text) is not None:  # spelled out in ordinary tokens, it would forge a turn in the prompt
+        return Plan(text, len(ids), "control_tokens")
+    ended = bool(ids) and ids[-1] in encoder.eos_ids
     return Plan(text, len(ids), None if ended else "truncated")
 
 

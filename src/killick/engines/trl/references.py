@@ -68,6 +68,7 @@ class References:
         self._rows: dict[str, int] = {}  # uid -> row of a usable reference
         self._seen: dict[str, str] = {}  # uid -> digest of prompt, reference and plan
         self._unfit = ""  # the first reason
+        self._planless = 0  # usable references without a plan
 
     @classmethod
     def build(
@@ -151,6 +152,7 @@ class References:
             else:
                 fate = "usable"
                 self._rows[uid_of(rows[n])] = start + n
+                self._planless += self._plan(rows[n]) is None
             self.counts[fate] += 1
 
     def _is_fresh(self, row: Mapping[str, Any], text: str | None) -> bool:
@@ -183,10 +185,8 @@ class References:
             )
         if usable < total:
             logger.warning("%d of %d rows have a usable reference; not used: %s.%s", usable, total, rest, why)
-        if self._plan_column:
-            planless = sum(self._plan(self._dataset[index]) is None for index in self._rows.values())
-            if planless:
-                logger.warning("%d of %d references have no plan in column %r", planless, usable, self._plan_column)
+        if self._plan_column and self._planless:
+            logger.warning("%d of %d references have no plan in column %r", self._planless, usable, self._plan_column)
 
     def _text(self, row: Mapping[str, Any]) -> str | None:
         """The reference, or None. White space around a chat turn means nothing, and line breaks there would merge."""

@@ -80,19 +80,19 @@ class Repairer:
         self._batch: Batch | None = None
         self._prepared_at: int | None = None  # optimiser step; a step has several micro-steps
         self._without_reference = 0
-        encoder = TurnEncoder(
+        self._encoder = TurnEncoder(
             trainer._tokenizer, tuple(trainer.eos_token_ids), trainer.chat_template, trainer.chat_template_kwargs
         )
         self.references = References.build(
             trainer.train_dataset,
-            encoder,
+            self._encoder,
             plan_column="plan" if settings.plan_source == "column" else None,
             max_tokens=settings.max_reference_tokens,
             accepts=_judge(trainer),
         )
         if settings.plan_source != "none":
             example = self.references.example()
-            check_template(encoder, example.prompt, wording.guided(example.prompt, "1"), example.text)
+            check_template(self._encoder, example.prompt, wording.guided(example.prompt, "1"), example.text)
         if settings.batch_size > len(self.references):
             raise ConfigError(
                 f"[method.repair] batch_size = {settings.batch_size}, but only {len(self.references)} prompts have a "
@@ -139,7 +139,7 @@ class Repairer:
         live_B = torch.arange(each, device=self._trainer.accelerator.device) < len(mine)
         started = time.perf_counter()
         own = [references[row] for row in rows]
-        plans = plans_for(self._trainer, self.settings, self.wording, own)
+        plans = plans_for(self._trainer, self.settings, self.wording, self._encoder, own)
         logp_plan_BR = self._score_with(own, plans) if self.settings.plan_source != "none" else None
         self._record_plans(plans, live_B, time.perf_counter() - started)
         return Batch([failures[row] for row in rows], own, plans, live_B, logp_plan_BR, num_tokens, len(failures))
