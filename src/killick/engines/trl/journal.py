@@ -1,6 +1,6 @@
 """Records of a training run that people look at later: what became of each group, and each repair.
 
-`groups.jsonl`: step, uid, num_right, num_rows of every training group without an unscorable row, in the order of the rollouts.
+`groups.jsonl`: step, uid, num_right, num_rows of every training group, in rollout order; not where a row is unscorable.
 `repairs.jsonl`: problem, plan, tokens, p_base, p_plan and weight of every repaired reference.
 A step is the number of optimiser steps finished before it.
 """

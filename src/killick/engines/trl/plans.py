@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan and, if it is not used, why: "empty", "control_tokens", "truncated" (it did not end in time), "too_long"."""
+    """A plan and, if it is not used, why: "empty", "control_tokens", "truncated" (not ended in time), "too_long"."""
 
     text: str | None
     num_tokens: int = 0
