@@ -26,7 +26,8 @@ HOSTILE = "<img src=x onerror=alert(1)></script>"
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory):
     root = tmp_path_factory.mktemp("panels")
-    folder = synthetic.write_study(root / "study", modes=(HOSTILE, "+*/"), texts=(HOSTILE, HOSTILE))
+    texts = (f"{HOSTILE} Case 1: x = 1. Case 2: x = 2.", HOSTILE)
+    folder = synthetic.write_study(root / "study", modes=(HOSTILE, "+*/"), texts=texts)
     for seed in (0, 1):
         synthetic.write_journal(folder / f"arms/grpo-0.02/seed{seed}", seed=seed, rule=None)
         synthetic.write_journal(folder / f"arms/grpo-0.3/seed{seed}", seed=seed, rule="dft")
@@ -66,7 +67,7 @@ def test_makes_well_formed_items(panel, studies, kind):
     if made is None:
         # A run alone has nothing to compare, and evaluations have no training. Anything else must be shown.
         training = {("TrainingPanel", "evaluations"), ("RepairsPanel", "evaluations"), ("RecoveryPanel", "evaluations")}
-        assert (type(panel).__name__, kind) in {("FrontierPanel", "run"), *training}
+        assert (type(panel).__name__, kind) in {("FrontierPanel", "run"), ("SupportPanel", "run"), *training}
         return
     assert isinstance(made, Panel)
     assert made.title

@@ -1,6 +1,5 @@
 """Every registered task keeps the protocol: rows, golds that score 1, wrong golds that score 0, solution modes."""
 
-import inspect
 import json
 from pathlib import Path
 
@@ -8,28 +7,45 @@ import pytest
 
 from killick.errors import ConfigError, DataError
 from killick.tasks import TASKS
+from killick.tasks.choices import ChoiceTask
+from killick.tasks.dataset import DataSetTask
 from killick.tasks.types import Row
+from killick.tasks.validate import validate
 
 LIMIT = 16
+UNPUBLISHED = {"gpqa_diamond", "dapo17k", "openr1_math"}  # tasks without a file among the shared data
 BENCH = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "bench"
 
 
 def build(name: str, folder: Path):
-    """The task with its defaults, or with the local data it cannot do without."""
-    if name == "gsm8k":
-        if not BENCH.is_dir():
-            pytest.skip("gsm8k needs the hub, or the shared data files beside this checkout")
-        return TASKS.build(name, path=str(BENCH))
+    """The task with its defaults, on shared data if there are any, else on problems made up here in its schema."""
     component = TASKS.get(name)
-    required = [p.name for p in inspect.signature(component).parameters.values() if p.default is p.empty]
-    if required == ["path"]:
-        file = folder / "data.jsonl"
-        records = [{"problem": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(LIMIT)]
-        file.write_text("\n".join(json.dumps(record) for record in records), encoding="utf-8")
-        return TASKS.build(name, path=str(file))
-    if required:
-        pytest.skip(f"the task {name} needs {required}, which this test cannot make up")
-    return TASKS.build(name)
+    if not issubclass(component, DataSetTask):
+        return (
+            TASKS.build("jsonl", path=made_up(folder / "data.jsonl", False)) if name == "jsonl" else TASKS.build(name)
+        )
+    files = [source.file for source in component.sources.values()]
+    if all((BENCH / f"{file}.jsonl").is_file() for file in files):
+        return TASKS.build(name, path=str(BENCH))
+    if name not in UNPUBLISHED:
+        pytest.skip(f"{name} needs the hub, or the shared data files beside this checkout")
+    for file in files:
+        made_up(folder / f"{file}.jsonl", issubclass(component, ChoiceTask))
+    return TASKS.build(name, path=str(folder))
+
+
+def made_up(file: Path, choices: bool) -> str:
+    """A file in the schema of local data; with choices, the right one is moved about."""
+    records = []
+    for n in range(LIMIT):
+        record = {"id": f"{file.stem}-{n}", "problem": f"What is {n} + {n}?", "answer": str(2 * n), "solution": ""}
+        if choices:
+            options = [str(2 * n + shift) for shift in range(1, 4)]
+            options.insert(n % 4, str(2 * n))
+            record |= {"answer": "ABCD"[n % 4], "choices": options}
+        records.append(json.dumps(record))
+    file.write_text("\n".join(records), encoding="utf-8")
+    return str(file)
 
 
 @pytest.fixture(params=TASKS.names())
@@ -63,16 +79,18 @@ def test_every_gold_scores_1(task) -> None:
             assert verdict.correct, (row.uid, task.gold_completion(row), row.answer, verdict)
 
 
-def test_the_gold_of_another_problem_scores_0(task) -> None:
-    """Compares with the first row whose answer differs, so a verifier that says yes to everything fails."""
-    rows = task.rows(task.splits[-1], LIMIT)
-    for row in rows:
-        other = next((r for r in rows if r.answer != row.answer), None)
-        assert other is not None, "all answers of the first rows are equal"
-        assert not task.verifier(task.gold_completion(other), row.answer).correct, (row.uid, other.uid)
+def test_a_wrong_gold_scores_0(task) -> None:
+    """A verifier that says yes to everything fails here."""
+    for split in task.splits:
+        found = validate(task, split, task.rows(split, LIMIT))
+        assert found.num_wrong > 0
+        assert found.accepted == []
+        assert found.rejected == []
 
 
 def test_reference_solutions_are_right(task) -> None:
+    if type(task) is TASKS.get("olympiadbench"):
+        pytest.skip("its solutions are prose that does not box the answer")
     for split in task.splits:
         for row in task.rows(split, LIMIT):
             if row.solution is not None:

@@ -34,7 +34,15 @@ HOSTILE = {
     "semicolons": "1+1=2;" * 100_000,
 }
 # A gold each verifier can read; a new verifier is found here by its failing look-up, with a task as the other source.
-GOLDS = {"number": "123456789", "latex": "\\frac{123456789}{7}"}
+GOLDS = {
+    "number": "123456789",
+    "latex": "\\frac{123456789}{7}",
+    "integer": "731",
+    "exact": "photosynthesis",
+    "choice": '{"letter": "C", "choices": ["one", "two", "three", "four"]}',
+    "knights": "Zoey is a knight, Oliver is a knave",
+    "python_function": "photosynthesis",
+}
 
 
 def gold(name: str) -> str:

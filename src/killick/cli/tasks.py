@@ -1,7 +1,9 @@
-"""`killick tasks`: list, show and validate the problem sources."""
+"""`killick tasks`: list, show and validate the problem sources, and compare two of them."""
 
 import dataclasses
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,8 +14,9 @@ from killick.cli.console import err, out
 from killick.config import toml_value
 from killick.errors import ConfigError
 from killick.tasks import TASKS
+from killick.tasks.types import Row, Task
 
-app = typer.Typer(help="List, show and validate tasks.", no_args_is_help=True)
+app = typer.Typer(help="List, show, validate and compare tasks.", no_args_is_help=True)
 
 SettingsOption = Annotated[
     list[str] | None,
@@ -60,31 +63,101 @@ def show(
 
 
 @app.command(
-    help="Check every gold: written as a model would write it, it must be judged right; another row's gold, wrong.\n\n"
+    help="Check every gold: written as a model would write it, it must be judged right; a wrong gold, wrong.\n\n"
     "Examples:\n\n    killick tasks validate countdown\n"
-    "    killick tasks validate gsm8k --split test --set path=../shared/data/bench"
+    "    killick tasks validate gsm8k --split test --set path=../shared/data/bench\n"
+    "    killick tasks validate all --set path=../shared/data/bench"
 )
 def validate(
-    name: Annotated[str, typer.Argument(help="Task.")],
+    name: Annotated[str, typer.Argument(help="Task, or `all`: every task whose data is at hand.")],
     split: Annotated[list[str] | None, typer.Option(help="Split (repeatable). Default: all.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Rows of each split.")] = None,
     set_: SettingsOption = None,
 ) -> None:
     """See help."""
-    task = TASKS.build(name, **parse_settings(set_))
-    table = Table("split", "rows", "gold judged right", "other gold judged wrong")
-    bad = 0
-    for part in split or task.splits:
+    from killick.tasks.validate import validate as check
+
+    settings = parse_settings(set_)
+    asked = _at_hand(settings) if name == "all" else _splits(name, TASKS.build(name, **settings), split)
+    table = Table("task", "split", "rows", "gold judged right", "wrong gold judged wrong")
+    bad: list[str] = []
+    for task_name, task, part in asked:
         rows = task.rows(part, limit)
-        right = wrong = others = 0
-        for row, other in zip(track(rows, description=part, console=err), rows[1:] + rows[:1], strict=True):
-            right += task.verifier(task.gold_completion(row), row.answer).correct
-            if other.answer != row.answer:
-                others += 1
-                wrong += not task.verifier(task.gold_completion(other), row.answer).correct
-        bad += (len(rows) - right) + (others - wrong)
-        table.add_row(part, str(len(rows)), f"{right} of {len(rows)}", f"{wrong} of {others}")
+        found = check(task, part, rows, track(rows, description=f"{task_name} {part}", console=err))
+        golds = found.num - len(found.no_gold)
+        right, wrong = golds - len(found.rejected), found.num_wrong - len(found.accepted)
+        table.add_row(task_name, part, str(found.num), f"{right} of {golds}", f"{wrong} of {found.num_wrong}")
+        bad += [f"{task_name} {part} {uid}: the gold is judged {reason}" for uid, reason in found.rejected]
+        bad += [f"{task_name} {part} {uid}: judged right: {text[-80:]!r}" for uid, text in found.accepted]
     out.print(table)
+    for line in bad:
+        err.print(line, markup=False, highlight=False, soft_wrap=True)
     if bad:
-        err.print(f"[red]{bad} verdicts are not as they must be.[/red]")
+        err.print(f"[red]{len(bad)} verdicts are not as they must be.[/red]")
         raise typer.Exit(1)
+
+
+def _splits(name: str, task: Task, split: list[str] | None) -> Iterator[tuple[str, Task, str]]:
+    for part in split or task.splits:
+        yield name, task, part
+
+
+def _at_hand(settings: dict[str, Any]) -> Iterator[tuple[str, Task, str]]:
+    """Every task and split that needs no hub with these settings; the others are named."""
+    for name in TASKS.names():
+        cls = TASKS.get(name)
+        own = {key: value for key, value in settings.items() if key in {f.name for f in dataclasses.fields(cls)}}
+        sources = getattr(cls, "sources", None)
+        if name == "jsonl":
+            err.print("jsonl: left out, ask for it by name with its path")
+            continue
+        for part in cls.splits:
+            file = None if sources is None else Path(str(own.get("path", ""))) / f"{sources[part].file}.jsonl"
+            if file is None or ("path" in own and file.is_file()):
+                yield name, TASKS.build(name, **own), part
+            else:
+                err.print(
+                    f"{name} {part}: left out, {file if 'path' in own else 'the hub'} is not at hand", markup=False
+                )
+
+
+@app.command(
+    help="Find evaluation problems that are also in training, by text and by 13-grams; exit code 1 if any.\n\n"
+    "Each side is a task, `task:split`, or a file (.jsonl or .parquet with a column `problem`).\n\n"
+    "Examples:\n\n    killick tasks overlap math_train:train math500 --set path=../shared/data/bench\n"
+    "    killick tasks overlap mine.jsonl aime25"
+)
+def overlap(
+    train: Annotated[str, typer.Argument(metavar="TRAIN", help="Training problems; default split `train`.")],
+    evaluation: Annotated[str, typer.Argument(metavar="EVAL", help="Evaluation problems; default split `test`.")],
+    min_share: Annotated[float, typer.Option(help="Share of an evaluation problem's 13-grams that counts.")] = 0.5,
+    set_: SettingsOption = None,
+) -> None:
+    """See help."""
+    from killick.tasks.overlap import overlap as compare
+
+    settings = parse_settings(set_)
+    found = compare(_rows(train, "train", settings), _rows(evaluation, "test", settings), min_share)
+    for match in found.matches:
+        line = {"eval": match.eval_uid, "train": match.train_uid, "kind": match.kind, "share": round(match.share, 3)}
+        typer.echo(json.dumps(line, ensure_ascii=False))
+    err.print(f"{found}.", markup=False, highlight=False)
+    if found.matches:
+        raise typer.Exit(1)
+
+
+def _rows(text: str, default: str, settings: dict[str, Any]) -> list[Row]:
+    """Rows of a file (questions only), or of a task and split."""
+    if text.endswith((".jsonl", ".parquet")):
+        from killick.tasks.reading import read_file, text_of
+
+        records = read_file(Path(text).expanduser())
+        names = [f"{Path(text).name}, record {number}" for number in range(1, len(records) + 1)]
+        return [
+            Row(str(record.get("id", where)), [], "", problem=text_of(record, "problem", where))
+            for record, where in zip(records, names, strict=True)
+        ]
+    name, _, split = text.partition(":")
+    fields = {f.name for f in dataclasses.fields(TASKS.get(name))}
+    task: Task = TASKS.build(name, **{key: value for key, value in settings.items() if key in fields})
+    return task.rows(split or default)

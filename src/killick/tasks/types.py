@@ -19,6 +19,7 @@ class Row:
         solution: reference solution text, or None.
         source: where the row comes from.
         meta: extras (numbers, target, level …), JSON-able.
+        problem: the question alone, without instruction, for comparing problems; "" where a task does not tell.
     """
 
     uid: str
@@ -27,6 +28,7 @@ class Row:
     solution: str | None = None
     source: str = ""
     meta: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
 
 
 class Task(Protocol):

@@ -132,3 +132,88 @@ def test_what_cannot_be_a_path_is_refused(tmp_path: Path, path: str) -> None:
         JsonLines(path)
     with pytest.raises(ConfigError, match="cannot be used"):
         JsonLines(write(tmp_path, RECORDS), test_path=path)
+
+
+def test_columns_as_one_table(tmp_path: Path) -> None:
+    record = {"question": "1 + 1?", "gold": 2, "rationale": "It is 2.", "key": "a", "level": 3}
+    columns = {"problem": "question", "answer": "gold", "solution": "rationale", "id": "key"}
+    task = JsonLines(write(tmp_path, [record]), columns=columns, meta_columns=("level",), judge="number")
+    (row,) = task.rows("train")
+    assert (row.uid, row.answer, row.solution, row.meta, row.problem) == ("a", "2", "It is 2.", {"level": 3}, "1 + 1?")
+
+
+def test_nested_columns(tmp_path: Path) -> None:
+    """The layout of verl: prompts are messages, golds lie in a table."""
+    record = {"prompt": [{"role": "user", "content": "1 + 1?"}], "reward_model": {"ground_truth": "2"}}
+    columns = {"problem": "prompt.0.content", "answer": "reward_model.ground_truth"}
+    (row,) = JsonLines(write(tmp_path, [record]), columns=columns).rows("train")
+    assert (row.problem, row.answer) == ("1 + 1?", "2")
+    for name in ("prompt.1.content", "prompt.0.text", "reward_model.0", "prompt.x"):
+        with pytest.raises(DataError, match="Known: prompt, reward_model"):
+            JsonLines(write(tmp_path, [record]), columns={**columns, "problem": name}).rows("train")
+
+
+def test_parquet(tmp_path: Path) -> None:
+    from pyarrow import Table, parquet
+
+    file = tmp_path / "data.parquet"
+    parquet.write_table(
+        Table.from_pylist([{"q": "1 + 1?", "a": 2, "s": None}, {"q": "2 + 2?", "a": 4, "s": "4"}]), file
+    )
+    task = JsonLines(str(file), columns={"problem": "q", "answer": "a", "solution": "s"}, judge="number")
+    assert [(row.answer, row.solution) for row in task.rows("train")] == [("2", None), ("4", "4")]
+    with pytest.raises(DataError, match="Known: a, q, s"):
+        JsonLines(str(file)).rows("train")
+    file.write_bytes(b"not parquet")
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
+        JsonLines(str(file)).rows("train")
+    with pytest.raises(DataError, match="no file"):
+        JsonLines(str(tmp_path / "none.parquet")).rows("train")
+
+
+@pytest.mark.parametrize(
+    ("judge", "answer", "wording", "more"),
+    [
+        ("exact", "Paris", "nothing else", {}),
+        ("knights", "Zoey is a knight, Mia is a knave", "Conclusion", {}),
+        ("choice", "B", "letter", {"columns": {"choices": "options"}}),
+        ("python", "2", "", {"function": "operator:eq"}),
+    ],
+)
+def test_other_judges(tmp_path: Path, judge: str, answer: str, wording: str, more: dict) -> None:
+    records = [{"problem": "P?", "answer": answer, "options": ["one", "two"]}]
+    task = JsonLines(write(tmp_path, records), judge=judge, **more)  # type: ignore[arg-type]
+    (row,) = task.rows("train")
+    assert wording in row.prompt[-1]["content"]
+    assert task.verifier(task.gold_completion(row), row.answer).correct
+    assert not task.verifier("The answer is nonsense.", row.answer).correct
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "either path .* or hub"),
+        ({"path": "x", "hub": "a/b"}, "either path .* or hub"),
+        ({"path": "x", "revision": "abc"}, "belongs to a hub"),
+        ({"path": "x", "columns": {"anser": "a"}}, "Did you mean 'answer'"),
+        ({"path": "x", "columns": {"answer": 3}}, "name of a column"),
+        ({"path": "x", "columns": {"answer": "a"}, "answer_column": "b"}, "both set"),
+        ({"path": "x", "judge": "choice"}, "columns.choices"),
+        ({"path": "x", "judge": "python"}, "go together"),
+        ({"path": "x", "function": "operator:eq"}, "go together"),
+        ({"path": "x", "judge": "python", "function": "no_such_module:f"}, "cannot be imported"),
+    ],
+)
+def test_settings_that_do_not_fit(settings: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        JsonLines(**settings)
+
+
+def test_a_hub_without_network_says_what_to_do(monkeypatch: pytest.MonkeyPatch, caplog) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    task = JsonLines(hub="nobody/nothing", test_split="validation")
+    assert task.splits == ("train", "test")
+    with pytest.raises(DataError, match="Offline, download its file and set path"):
+        task.rows("train")
+    assert "without a revision" in caplog.text

@@ -28,6 +28,7 @@ from killick.errors import ConfigError, DataError, KillickError, RecordError
 from killick.models import load_for_training
 from killick.prompts import render_prompts
 from killick.tasks import TASKS
+from killick.tasks.overlap import warn_of_overlap
 from killick.tasks.types import Row, Task
 
 logger = logging.getLogger(__name__)
@@ -102,6 +103,7 @@ def load_rows(recipe: Recipe, tokenizer: Any) -> tuple[Task, Dataset]:
                 "%d of %d prompts are longer than %d tokens: left out", len(rows) - len(kept), len(rows), limit
             )
         rows = kept
+    warn_of_overlap(task, rows, recipe.evaluate.splits, recipe.evaluate.num_problems)
     columns: dict[str, list[Any]] = {
         "prompt": [row.prompt for row in rows],
         "answer": [row.answer for row in rows],

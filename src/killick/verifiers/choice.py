@@ -1,0 +1,211 @@
+r"""Multiple choice: the option a completion ends up with, named by letter or by its text.
+
+Where the answer is looked for; the first place that exists decides:
+
+1. the last complete `<answer>…</answer>`, else the last `\boxed{…}`;
+2. the line after the last "answer is", "answer:", "correct option is" and the like;
+3. "C is correct", "option C is the right one", if all such sentences name one letter;
+4. the last line, if it is nothing but a letter ("(C)", "C."), a letter with its own option's text, or an option's text.
+
+A letter counts when nothing but the option's own text or a reason follows it. Two letters, a letter beside the text of
+another option, "not B", or a text that fits two options is `unparsable`: an ambiguous answer is never right.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from killick.errors import ConfigError, DataError
+from killick.verifiers.final import final_answer, marked, plain, undress
+from killick.verifiers.number import clean
+from killick.verifiers.types import RIGHT, Verdict, wrong
+
+LETTERS = "ABCDEFGHIJ"
+
+_LEAD = re.compile(
+    r"(?:(?:the|option|choice|answer|letter|is|therefore|thus|so)\b[\s:]*)+(?=[\[(\"'“‘]?[A-Ja-j]\b)", re.IGNORECASE
+)
+_BARE = re.compile(r"[\[(\"'“‘]*([A-Ja-j])[\])\"'”’]*[.:,;)]?")
+_HEAD = re.compile(r"(?P<open>[\[(]?)(?P<letter>[A-Ja-j])(?P<close>[\])]?)(?![\w'’^])(?P<rest>.*)", re.DOTALL)
+_MORE = re.compile(
+    r"\s?(?:,|;|/|&|\+|\bor\b|\band\b|\bnor\b|\bbut\b|\bnot\b)[\s,]*(?:(?:also|maybe|possibly|perhaps|option|both|and|or)\s)*[\[(]?[A-Ja-j](?![\w'’])"
+)
+_REASON = re.compile(
+    r"\s?(?:[.,;:!?—–-]\s?)*\b(?:because|since|as|which|for|due|given|by|in|is|based|from|with|after)\b", re.IGNORECASE
+)
+_RETRACTED = re.compile(
+    r"\b(?:wait|actually|no,|rather|instead|correction|or)\b.*(?<![\w'’])[A-J](?![\w'’])", re.DOTALL
+)
+_END = re.compile(r"\s?[.,;!?]*\s?")
+_IS_RIGHT = re.compile(
+    r"(?<![\w'’])(?:option\s|choice\s|answer\s)?[\[(]?([A-J])[\])]?[*_`]{0,4}\sis\s(?:therefore\s|thus\s|clearly\s)?(?:the\s)?(?:most\s)?"
+    r"(?:correct|right|best|true)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+class ChoiceGold(NamedTuple):
+    """A gold: the right letter, and the options in the order shown (empty when unknown)."""
+
+    letter: str
+    choices: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=4096)
+def choice_gold(answer: str) -> ChoiceGold:
+    """Read a gold: a bare letter, or JSON as `ChoiceVerifier.gold` writes it.
+
+    Raises:
+        DataError: neither, or a letter beyond the options.
+    """
+    letter: Any = answer.strip()
+    choices: tuple[Any, ...] = ()
+    if letter.startswith("{"):
+        try:
+            data = json.loads(letter)
+            letter, choices = data["letter"], tuple(data["choices"])
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise DataError(f"The gold {answer[:80]!r} is no choice: expected letter and choices ({error}).") from error
+    allowed = LETTERS[: len(choices)] if choices else LETTERS
+    texts = all(isinstance(text, str) and text.strip() for text in choices)
+    if (
+        not texts
+        or not isinstance(letter, str)
+        or len(letter) != 1
+        or letter not in allowed
+        or len(choices) > len(LETTERS)
+    ):
+        raise DataError(
+            f"The gold {answer[:80]!r} is no choice. Allowed: a letter, A to {allowed[-1]}, or JSON with letter and "
+            f"choices (at most {len(LETTERS)} texts). Correct the answer column."
+        )
+    return ChoiceGold(letter, choices)
+
+
+@dataclass(frozen=True)
+class ChoiceVerifier:
+    """Compares the option a completion chooses with the gold.
+
+    Attributes:
+        max_chars: only the end of a longer completion is read.
+    """
+
+    max_chars: int = 20_000
+
+    def __post_init__(self) -> None:
+        if self.max_chars < 1:
+            raise ConfigError(f"max_chars = {self.max_chars} must be at least 1.")
+
+    @staticmethod
+    def gold(letter: str, choices: Sequence[str]) -> str:
+        """The gold of a row: letter and options as JSON."""
+        return json.dumps({"letter": letter, "choices": list(choices)}, ensure_ascii=False)
+
+    def check_gold(self, answer: str) -> None:
+        """Refuse a gold that is neither a letter nor letter and options.
+
+        Raises:
+            DataError: it is not.
+        """
+        choice_gold(answer)
+
+    def __call__(self, completion: str, answer: str) -> Verdict:
+        """Judge one completion; linear in `max_chars`.
+
+        Raises:
+            DataError: the gold is unreadable (never because of the completion).
+        """
+        gold = choice_gold(answer)
+        found = self.extract(completion, gold.choices)
+        if found in ("no_answer", "unparsable"):
+            return wrong(found)  # type: ignore[arg-type]
+        return RIGHT if found == gold.letter else wrong()
+
+    def extract(self, completion: str, choices: Sequence[str] = ()) -> str:
+        """The letter a completion chooses, or "no_answer" or "unparsable"."""
+        text = completion[-self.max_chars :]
+        final = final_answer(text)
+        text = clean(text)
+        if final is not None:
+            letter = _read(final.text, choices) if final.text.strip() else "no_answer"
+            later = marked(text[text.rfind("\\boxed") :]) if final.found == "box" else None
+            # a box that the text then contradicts is no answer
+            return letter if later is None or _read(later, choices) in (letter, "unparsable") else "unparsable"
+        named = {letter.upper() for letter in _IS_RIGHT.findall(text)}
+        if named:
+            return named.pop() if len(named) == 1 else "unparsable"
+        return _last_line(text, choices)
+
+    def other(self, answer: str) -> str:
+        """A gold that a completion with this one must not match: the next option."""
+        letter, choices = choice_gold(answer)
+        num = len(choices) or len(LETTERS)
+        following = LETTERS[(LETTERS.index(letter) + 1) % num]
+        return self.gold(following, choices) if choices else following
+
+
+def _read(segment: str, choices: Sequence[str]) -> str:
+    """The letter that a final answer names."""
+    text = undress(segment)
+    bare = _BARE.fullmatch(_LEAD.sub("", text, count=1))
+    if bare:
+        return bare[1].upper()
+    by_text = _by_text(text, choices)
+    if by_text is not None:
+        return by_text
+    head = _HEAD.match(_LEAD.sub("", text, count=1))
+    if head is None or (head["letter"].islower() and not (head["open"] and head["close"])):
+        return "unparsable"
+    return _followed(head["letter"].upper(), head["rest"], choices)
+
+
+def _followed(letter: str, rest: str, choices: Sequence[str]) -> str:
+    """The letter, unless what follows it names another option or makes it part of a sentence."""
+    if _MORE.match(rest) or _RETRACTED.search(rest):
+        return "unparsable"
+    text = rest.lstrip(" .:,;)-–—=")
+    named = _by_text(text, choices)
+    if named is not None:
+        own = LETTERS.index(letter) < len(choices) and plain(choices[LETTERS.index(letter)]) == plain(text)
+        return letter if own or named == letter else "unparsable"
+    if _END.fullmatch(rest) or _REASON.match(rest) or rest.lstrip()[:1] in tuple(".:,;)-–—"):
+        return letter
+    return "unparsable"
+
+
+def _by_text(text: str, choices: Sequence[str]) -> str | None:
+    """The letter of the only option that reads like the text; "unparsable" for several, None for none."""
+    wanted = plain(text)
+    fitting = [letter for letter, choice in zip(LETTERS, choices, strict=False) if wanted and plain(choice) == wanted]
+    if not fitting:
+        return None
+    return fitting[0] if len(fitting) == 1 else "unparsable"
+
+
+def _last_line(text: str, choices: Sequence[str]) -> str:
+    """The letter on the last line that says something; a list of options is no answer."""
+    lines = [undress(line) for line in text.splitlines() if line.strip()]
+    if not lines:
+        return "no_answer"
+    last = _LEAD.sub("", lines[-1], count=1)
+    bare = _BARE.fullmatch(last)
+    if bare:
+        return bare[1].upper() if bare[1].isupper() or len(lines) == 1 else "unparsable"
+    by_text = _by_text(last, choices)
+    if by_text is not None:
+        return by_text
+    heads = {letter for line in lines if (letter := _with_text(line, choices))}
+    final: str | Literal[False] = _with_text(last, choices)
+    return final if final and heads == {final} else "no_answer"
+
+
+def _with_text(line: str, choices: Sequence[str]) -> str | Literal[False]:
+    """The letter of a line such as "C. text of option C"."""
+    head = _HEAD.match(line)
+    if head is None or head["letter"] not in LETTERS[: len(choices)]:
+        return False
+    own = plain(choices[LETTERS.index(head["letter"])])
+    return head["letter"] if plain(head["rest"].lstrip(" .:)-–—")) == own else False
