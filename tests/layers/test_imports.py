@@ -20,6 +20,7 @@ FORBIDDEN = {
     "killick.verifiers": ["torch", "trl", "transformers", "math_verify", "sympy"],
     "killick.verifiers.countdown": ["torch", "trl", "transformers"],
     "killick.verifiers.number": ["torch", "trl", "transformers"],
+    "killick.verifiers.latex": ["torch", "trl", "transformers", "sympy", "mpmath", "math_verify"],
     "killick.tasks": ["torch", "trl", "transformers", "killick.engines"],
     "killick.tasks.countdown": ["torch", "trl", "transformers", "killick.engines"],
     "killick.evaluate.estimators": ["torch", "trl", "transformers", "killick.engines"],

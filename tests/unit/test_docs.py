@@ -32,6 +32,7 @@ PUBLIC = (
     "maths",
     "methods",
     "evaluate",
+    "patterns",
     "errors.py",
     "registry.py",
     "config.py",
@@ -89,6 +90,7 @@ def test_the_reference_lists_every_public_module():
     tables = {
         "killick.methods",
         "killick.evaluate",
+        "killick.patterns",
         "killick.tasks",
         "killick.verifiers",
     }  # nothing but a table or prose

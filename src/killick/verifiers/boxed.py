@@ -4,7 +4,9 @@ import re
 
 _BRACE = re.compile(r"(?<!\\)[{}]")
 _OPENING = re.compile(r"\\boxed\s?\{")
-_JOINED = re.compile(r"[\s$]*(?:,|;|and|, ?and)[\s$]*")
+_UNBRACED = re.compile(r"\\boxed\s+(-?[0-9]+(?:\.[0-9]+)?|[A-Za-z])(?![0-9A-Za-z])")  # \boxed 5
+_BLANK = r"(?:[\s$]|\\q?quad(?![a-z])|\\[ ,;()\[\]])*"
+_JOINED = re.compile(rf"{_BLANK}(?:[,;]|,?\s?(?:and|or)|,?\s?\\(?:text|mbox)\s?\{{\s*(?:and|or)\s*\}}){_BLANK}")
 
 
 def closing(text: str, start: int) -> int | None:
@@ -37,6 +39,7 @@ def boxed_answer(text: str) -> str | None:
     Returns:
         None without a box; "" when the last one is empty or never closed.
     """
+    text = _UNBRACED.sub(r"\\boxed{\1}", text)
     boxes: list[tuple[int, int, str]] = []
     for match in _OPENING.finditer(text):
         if boxes and match.start() < boxes[-1][1]:

@@ -1,6 +1,7 @@
 """The one way training and evaluation call a verifier, so that both treat a failing one alike."""
 
 import logging
+from collections.abc import Sequence
 
 from killick.errors import DataError, VerifierError
 from killick.verifiers.types import Verdict, Verifier, wrong
@@ -32,3 +33,26 @@ def judge(verifier: Verifier, completion: str, answer: str) -> Verdict:
             answer,
         )
         return wrong("error")
+
+
+def judge_all(verifier: Verifier, completions: Sequence[str], answers: Sequence[str]) -> list[Verdict]:
+    """The verdicts on many completions, in order; each is what `judge` gives for it.
+
+    A verifier with a method `judge_many` of the same arguments gets them all at once, so that it can share the work
+    out among processes. If that crashes, the completions are judged one by one: only the guilty one is an error.
+
+    Raises:
+        DataError, VerifierError: as `judge`.
+        ValueError: the two sequences differ in length.
+    """
+    pairs = list(zip(completions, answers, strict=True))
+    judge_many = getattr(verifier, "judge_many", None)
+    if judge_many is not None:
+        try:
+            verdicts: list[Verdict] = judge_many(completions, answers)
+            return verdicts
+        except (DataError, VerifierError):
+            raise
+        except Exception:
+            _log.debug("%s.judge_many crashed; judging one by one.", type(verifier).__name__, exc_info=True)
+    return [judge(verifier, completion, answer) for completion, answer in pairs]

@@ -6,12 +6,12 @@ import pytest
 
 from killick.cli import app, run
 
-COMMANDS = ["train", "evaluate", "compare", "report", "study", "recipes", "doctor", "tasks", "nano"]
+COMMANDS = ["train", "evaluate", "compare", "report", "study", "recipes", "doctor", "verify", "tasks", "nano", "lab"]
 
 
 @pytest.mark.parametrize(
     "argv",
-    [[c, "--help"] for c in COMMANDS[:-2]]
+    [[c, "--help"] for c in COMMANDS[:-3]]
     + [["tasks", s, "--help"] for s in ("list", "show", "validate")]
     + [["nano", "build", "--help"]],
 )

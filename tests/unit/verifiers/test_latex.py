@@ -1,16 +1,17 @@
-"""The LaTeX verifier: wrapped golds, extraction, hostile texts in bounded time, threads, the shared case table."""
+"""The LaTeX verifier: verdicts with reasons, extraction, golds, threads, the case tables."""
 
 import json
-import logging
 import threading
-import time
 from pathlib import Path
 
 import pytest
+from unit.verifiers.equivalence_cases import CASES
 
 from killick.errors import ConfigError, DataError
-from killick.verifiers.deadline import DeadlineExceeded, within
-from killick.verifiers.latex import LatexVerifier, is_costly
+from killick.verifiers.answers.backend import is_costly
+from killick.verifiers.latex import LatexVerifier
+from killick.verifiers.types import RIGHT
+from killick.verifiers.types import wrong as not_right
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
 
@@ -92,7 +93,7 @@ BOXED = [
     (r"\Gamma(10^9)", "9", "unparsable"),
     ("(" * 300 + "1" + ")" * 300, "1", "unparsable"),
     ("{" * 300 + "1" + "}" * 300, "1", "unparsable"),
-    ("1" * 41, "x", "unparsable"),
+    ("1" * 41, "x", "wrong"),
     ("x" * 1000, "x", "unparsable"),
     (r"\input{/etc/passwd}", "1", "unparsable"),
     ("__import__('os').system('true')", "1", "unparsable"),
@@ -139,19 +140,11 @@ def test_where_the_answer_is_looked_for(text: str, gold: str, reason: str) -> No
         ("so 3 + 4 = 7", "7", "right"),
         ("so 3 + 4 = 7", "3", "wrong"),
         (r"7, that is \boxed{8}", "7", "wrong"),  # a box outranks everything
-        ("nothing", "7", "no_answer"),
+        ("nothing at all to be seen here", "7", "no_answer"),
     ],
 )
 def test_fallback(text: str, gold: str, reason: str) -> None:
     assert LatexVerifier(fallback=True)(text, gold).reason == reason
-
-
-@pytest.mark.parametrize("piece", ["(", "{", "\\boxed{", "\\boxed{}", "\\frac{", "9^", "\x00", "\\boxed{1},"])
-@pytest.mark.parametrize("fallback", [False, True])
-def test_a_megabyte_of_anything_is_judged_in_bounded_time(piece: str, fallback: bool) -> None:
-    start = time.perf_counter()
-    assert not LatexVerifier(fallback=fallback)(piece * (1_000_000 // len(piece)), "123456789").correct
-    assert time.perf_counter() - start < 5.0
 
 
 @pytest.mark.parametrize("gold", ["", "$$", " ", r"\div", "9^{9^{9^9}}", "x" * 500])
@@ -165,12 +158,6 @@ def test_settings_are_checked() -> None:
         LatexVerifier(timeout_s=0)
 
 
-def test_a_slow_comparison_is_a_timeout() -> None:
-    # Expanding trinomials of two-digit powers (the guard refuses three digits) takes far longer than that.
-    verdict = LatexVerifier(timeout_s=0.01)(r"\boxed{(x+y+z)^{30}(x-y)^{40}}", "(x+y+z)^{30}(y-x)^{41}")
-    assert verdict.reason == "timeout"
-
-
 def test_every_verdict_is_the_same_off_the_main_thread() -> None:
     """Time limits by signal raise there; ours must not."""
     rows = [(f"\\boxed{{{content}}}", gold, reason) for content, gold, reason in BOXED[:30]]
@@ -179,46 +166,6 @@ def test_every_verdict_is_the_same_off_the_main_thread() -> None:
     thread.start()
     thread.join(timeout=120)
     assert found == [reason for _, _, reason in rows]
-
-
-def test_no_misleading_notice_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        LatexVerifier()(r"\boxed{x+1}", "1+x")
-    assert "Timeout is disabled" not in caplog.text
-
-
-def spin() -> None:
-    while True:
-        pass
-
-
-@pytest.mark.parametrize("in_thread", [False, True])
-def test_within_stops_work_and_leaves_nothing_behind(in_thread: bool) -> None:
-    outcome: list[str] = []
-
-    def run() -> None:
-        try:
-            within(0.1, spin)
-        except DeadlineExceeded:
-            outcome.append("stopped")
-        end = time.perf_counter() + 1.3  # longer than the pause after which the exception would be raised again
-        while time.perf_counter() < end:
-            pass
-        outcome.append("undisturbed")
-        outcome.append(within(5.0, lambda: "value"))
-
-    if in_thread:
-        thread = threading.Thread(target=run)
-        thread.start()
-        thread.join(timeout=20)
-    else:
-        run()
-    assert outcome == ["stopped", "undisturbed", "value"]
-
-
-def test_within_passes_errors_on() -> None:
-    with pytest.raises(ZeroDivisionError):
-        within(5.0, lambda: 1 // 0)
 
 
 @pytest.mark.parametrize(
@@ -245,18 +192,43 @@ def test_every_math500_gold_is_matched_by_itself() -> None:
     assert (len(rows), missed) == (500, [])
 
 
-def test_shared_cases_no_wrong_answer_is_accepted() -> None:
-    """Measured: 142 of the 177 equivalent pairs are accepted, and none of the 63 different ones."""
+def test_shared_cases() -> None:
+    """All 240 agree; what must never come back is a wrong answer accepted."""
+    cases = shared_lines("verify/cases.jsonl")
+    verdicts = LatexVerifier(fallback=True, timeout_s=60).judge_many(
+        [case["pred"] for case in cases], [case["gold"] for case in cases]
+    )
+    missed = [
+        (case["gold"], case["pred"])
+        for case, verdict in zip(cases, verdicts, strict=True)
+        if verdict.correct != case["expected"]
+    ]
+    assert (len(cases), missed) == (240, [])
+
+
+PAIRS = [(kind, *case) for kind, cases in CASES.items() for case in cases]
+
+
+@pytest.mark.parametrize(("kind", "gold", "pred", "same"), PAIRS)
+def test_pairs_of_every_kind(kind: str, gold: str, pred: str, same: bool) -> None:
+    assert LatexVerifier(fallback=True)(pred, gold).correct == same
+
+
+def test_the_table_has_near_misses_of_every_kind_and_more_pairs_than_the_shared_file() -> None:
+    assert [kind for kind, cases in CASES.items() if all(same for *_, same in cases)] == []
+    assert len({pair[1:3] for pair in PAIRS}) > 240
+
+
+def test_many_are_judged_as_one_by_one_and_in_order() -> None:
+    texts = [f"so \\boxed{{{content}}}" for content, _, _ in BOXED]
+    golds = [gold for _, gold, _ in BOXED]
     verifier = LatexVerifier()
-    accepted, wrongly = 0, []
-    for case in shared_lines("verify/cases.jsonl"):
-        pred = case["pred"] if "\\boxed" in case["pred"] else f"\\boxed{{{case['pred'].strip('$')}}}"
-        try:
-            correct = verifier(pred, case["gold"]).correct
-        except DataError:
-            correct = False
-        accepted += correct and case["expected"]
-        if correct and not case["expected"]:
-            wrongly.append((case["gold"], case["pred"]))
-    assert wrongly == []
-    assert accepted >= 142
+    assert verifier.judge_many(texts, golds) == [verifier(t, g) for t, g in zip(texts, golds, strict=True)]
+
+
+def test_what_goes_to_math_verify_is_decided_there() -> None:
+    total = r"\begin{pmatrix}1&2\\3&4\end{pmatrix}+\begin{pmatrix}1&1\\1&1\end{pmatrix}"
+    verifier = LatexVerifier(timeout_s=60)
+    right, wrong = (rf"\begin{{pmatrix}}2&3\\4&{n}\end{{pmatrix}}" for n in (5, 6))
+    assert verifier.rule(f"\\boxed{{{total}}}", right).rule == "math-verify"
+    assert verifier.judge_many([f"\\boxed{{{total}}}"] * 2, [right, wrong]) == [RIGHT, not_right()]

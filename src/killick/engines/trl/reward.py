@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from killick.verifiers.judge import judge
+from killick.verifiers.judge import judge_all
 from killick.verifiers.types import Reason, Verifier
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
@@ -34,7 +34,7 @@ class VerifierReward:
         Raises:
             DataError: a gold is unreadable.
         """
-        verdicts = [judge(self._verifier, _text(c), gold) for c, gold in zip(completions, answer, strict=True)]
+        verdicts = judge_all(self._verifier, [_text(c) for c in completions], answer)
         if log_metric is not None and verdicts:
             counts = Counter(verdict.reason for verdict in verdicts)
             for reason in REASONS[1:]:

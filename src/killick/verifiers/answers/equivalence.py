@@ -1,0 +1,357 @@
+"""Whether two forms are the same answer, and by which rule. When the rules disagree or none fits: not the same."""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from killick.verifiers.answers import values
+from killick.verifiers.answers.forms import (
+    Chain,
+    Choice,
+    Equation,
+    Form,
+    Many,
+    Matrix,
+    Named,
+    Ratio,
+    Word,
+    as_interval,
+    gap,
+)
+from killick.verifiers.answers.limits import Undefined
+from killick.verifiers.answers.quantity import Value
+from killick.verifiers.answers.reals import RealSet, half_line, same_pieces
+from killick.verifiers.answers.tree import Node, Unreadable
+from killick.verifiers.answers.units import conversion
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The outcome of a comparison and the rule that led to it."""
+
+    same: bool
+    rule: str
+
+
+def compare(gold: Form, found: Form) -> Decision:
+    """Whether `found` is the answer `gold`.
+
+    Raises:
+        TooLarge, Undefined: of `values`; the two cannot be evaluated.
+    """
+    if isinstance(gold, Choice) or isinstance(found, Choice):
+        return _choices(gold, found)
+    if isinstance(gold, Named) or isinstance(found, Named) or isinstance(gold, Equation):
+        return _relations(gold, found)
+    if isinstance(gold, RealSet) or isinstance(found, RealSet):
+        return _sets_of_reals(gold, found)
+    if isinstance(gold, Many) or isinstance(found, Many):
+        return _several(gold, found)
+    if isinstance(gold, Ratio) or isinstance(found, Ratio):
+        return _ratios(gold, found)
+    if isinstance(gold, Value) and isinstance(found, Value):
+        return _quantities(gold, found)
+    if isinstance(gold, Matrix) and isinstance(found, Matrix):
+        return _matrices(gold, found)
+    if isinstance(gold, Chain) and isinstance(found, Chain):
+        return _chains(gold, found)
+    if isinstance(gold, Word) or isinstance(found, Word):
+        letters = _letters(gold)
+        return Decision(letters is not None and letters == _letters(found), "words")
+    return Decision(False, "answers of different kinds")
+
+
+def _letters(form: Form) -> str | None:
+    if isinstance(form, Word):
+        return form.text.replace(" ", "") + (f" in base {form.base}" if form.base else "")
+    return form.text.lower() if isinstance(form, Value) and form.text.isalpha() and len(form.text) > 1 else None
+
+
+def _choices(gold: Form, found: Form) -> Decision:
+    letters = [form.letter if isinstance(form, Choice) else _single_letter(form) for form in (gold, found)]
+    if all(letters):
+        return Decision(letters[0] == letters[1], "letter of the choice")
+    contents = [form.rest if isinstance(form, Choice) else form for form in (gold, found)]
+    return Decision(compare(contents[0], contents[1]).same, "text of the choice")
+
+
+def _single_letter(form: Form) -> str | None:
+    return form.text if isinstance(form, Value) and re.fullmatch("[A-J]", form.text) else None
+
+
+def _relations(gold: Form, found: Form) -> Decision:
+    """A named value against a value, and equations up to a constant factor."""
+    if isinstance(gold, Named) and isinstance(found, Named):
+        decision = compare(gold.form, found.form)
+        if decision.same and (gold.name == found.name or _wordy(gold.name) or _wordy(found.name)):
+            return Decision(True, f"values of {gold.name}: {decision.rule}")
+    elif isinstance(gold, Named) and not isinstance(found, Equation):
+        return Decision(compare(gold.form, found).same, f"value of {gold.name}")
+    elif isinstance(found, Named) and not isinstance(gold, Equation):
+        return Decision(compare(gold, found.form).same, f"value of {found.name}")
+    left, right = _sides(gold), _sides(found)
+    if left and right:
+        gaps = [Node("add", (side[0], Node("neg", (side[1],)))) for side in (left, right)]
+        literally = values.same(left[0], right[0]) and values.same(left[1], right[1])
+        return Decision(literally or values.proportional(*gaps), "equations up to a factor")
+    return Decision(False, "an equation against something else")
+
+
+def _wordy(name: str) -> bool:
+    return name.startswith("\\text") or re.fullmatch("[A-Za-z][a-z]{2,}", name) is not None
+
+
+def _sides(form: Form) -> tuple[Node, Node] | None:
+    if isinstance(form, Equation):
+        return form.left, form.right
+    return form.equation if isinstance(form, Named) else None
+
+
+def _quantities(gold: Value, found: Value) -> Decision:
+    factor = conversion(gold.unit, found.unit)
+    if factor is None:
+        return Decision(False, "units that contradict each other")
+    if gold.percent != found.percent and (gold.unit or found.unit or _is_angle(gold) or _is_angle(found)):
+        return Decision(False, "a percentage against another unit")
+    if _is_angle(gold) != _is_angle(found) and not all(_may_be_angle(side) for side in (gold, found)):
+        return Decision(False, "an angle against another unit")
+    if gold.percent or found.percent:
+        return _percentages(gold, found)
+    if factor != 1:
+        scaled = Node("mul", (found.node, Node("num", value=factor)))
+        return Decision(values.same(gold.node, scaled), "values in different units")
+    return _plain(gold, found)
+
+
+def _is_angle(side: Value) -> bool:
+    return side.node.op == "deg" or (side.node.op == "neg" and side.node.args[0].op == "deg")
+
+
+def _may_be_angle(side: Value) -> bool:
+    return conversion(side.unit, "degree") is not None
+
+
+def _percentages(gold: Value, found: Value) -> Decision:
+    """The sign may be left out or added; 28 % is also 0.28, but a share of 0.5 is not answered by 0.5 %."""
+    hundredth = Node("num", value=Fraction(1, 100))
+    if gold.percent and found.percent:
+        return _plain(gold, found)
+    if gold.percent:
+        as_share = Value(Node("mul", (gold.node, hundredth)), "")
+        if _plain(gold, found).same:
+            return Decision(True, "per cent sign left out")
+        return Decision(_plain(as_share, found).same, "per cent as a share")
+    as_share = Value(Node("mul", (found.node, hundredth)), "")
+    if _plain(gold, as_share).same:
+        return Decision(True, "per cent as a share")
+    exact = values.exact_value(gold.node)
+    is_share = exact is not None and abs(exact) < 1
+    return Decision(not is_share and _plain(gold, found).same, "per cent sign added")
+
+
+def _plain(gold: Value, found: Value) -> Decision:
+    if gold.text and gold.text == found.text:
+        return Decision(True, "same text")
+    if values.same(gold.node, found.node):
+        return Decision(True, "same value")
+    has_degree = [values.has(side.node, "deg") for side in (gold, found)]
+    if has_degree[0] != has_degree[1] and _mentions_pi(found if has_degree[0] else gold):
+        return Decision(values.same(gold.node, found.node, radians=True), "degrees against radians")
+    return Decision(_rounds(gold, found), "a decimal of six digits or more that rounds the exact value")
+
+
+def _mentions_pi(side: Value) -> bool:
+    def search(node: Node) -> bool:
+        return (node.op == "const" and node.name == "pi") or any(map(search, node.args))
+
+    return search(side.node)
+
+
+def _rounds(gold: Value, found: Value) -> bool:
+    """Whether one side is a long decimal of the other: rounded, or cut off.
+
+    A decimal gold may only be answered by a shorter decimal or by an expression: more digits than it has are not in it.
+    """
+    if found.precision is not None and (gold.precision is None or found.precision > gold.precision):
+        return _within(found, gold)
+    is_decimal = "." in found.text and found.node.op in ("num", "neg")
+    return gold.precision is not None and not is_decimal and _within(gold, found)
+
+
+def _within(decimal: Value, other: Value) -> bool:
+    if values.symbols(other.node):
+        return False
+    exact = values.exact_value(other.node)
+    if exact is not None and exact.denominator == 1:
+        return False  # a whole number has nothing to round
+    unit = decimal.precision
+    assert unit is not None, "only called for a long decimal"
+    run = values.Evaluation({})
+    value, written = run.inexact(run.value(other.node)), run.inexact(run.value(decimal.node))
+    try:
+        difference = run.real(value) - run.real(written)
+    except Undefined:
+        return False
+    toward_zero = 0 <= difference * (1 if written >= 0 else -1) < run.inexact(unit)
+    return bool(toward_zero or abs(difference) <= run.inexact(unit / 2))
+
+
+def _ratios(gold: Form, found: Form) -> Decision:
+    if isinstance(gold, Ratio) and isinstance(found, Ratio):
+        times = [_clock(form) for form in (gold, found)]
+        if times[0] and times[1]:
+            return Decision(_same_time(gold, found, times[0], times[1]), "times of day")
+        if len(gold.items) != len(found.items):
+            return Decision(False, "ratios of different length")
+        if all(_quantities(a, b).same for a, b in zip(gold.items, found.items, strict=True)):
+            return Decision(True, "terms of the ratio")
+        if any(times):
+            return Decision(False, "a time of day against something else")
+        products = [
+            values.same(
+                Node("mul", (gold.items[0].node, found.items[n].node)),
+                Node("mul", (found.items[0].node, gold.items[n].node)),
+            )
+            for n in range(1, len(gold.items))
+        ]
+        return Decision(all(products), "proportional ratios")
+    pair_of_two, other = (gold, found) if isinstance(gold, Ratio) else (found, gold)
+    if isinstance(pair_of_two, Ratio) and len(pair_of_two.items) == 2 and isinstance(other, Value):
+        if _clock(pair_of_two):
+            return Decision(False, "a time against a value")
+        quotient = Node("div", (pair_of_two.items[0].node, pair_of_two.items[1].node))
+        return Decision(values.same(quotient, other.node) and not other.percent, "ratio as a fraction")
+    return Decision(False, "a ratio against something else")
+
+
+def _same_time(gold: Ratio, found: Ratio, a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    if bool(gold.half) == bool(found.half) or a == b:
+        return a == b
+    return tuple(int(item.text) for item in gold.items) == tuple(int(item.text) for item in found.items)
+
+
+def _clock(form: Form) -> tuple[int, ...] | None:
+    """Hours, minutes, seconds of what is written like a time of day (two digits after the colon)."""
+    if not isinstance(form, Ratio) or not 2 <= len(form.items) <= 3:
+        return None
+    texts = [item.text for item in form.items]
+    if not re.fullmatch("[0-9]{1,2}", texts[0]) or not all(re.fullmatch("[0-5][0-9]", text) for text in texts[1:]):
+        return None
+    numbers = [*map(int, texts), 0][:3]
+    if numbers[0] > 24:
+        return None
+    if form.half:
+        numbers[0] = numbers[0] % 12 + (12 if form.half == "p" else 0)
+    return tuple(numbers)
+
+
+def _matrices(gold: Matrix, found: Matrix) -> Decision:
+    if [len(row) for row in gold.rows] != [len(row) for row in found.rows]:
+        return Decision(False, "matrices of different shape")
+    cells = zip((c for row in gold.rows for c in row), (c for row in found.rows for c in row), strict=True)
+    return Decision(all(values.same(a, b) for a, b in cells), "entries of the matrix")
+
+
+def _several(gold: Form, found: Form) -> Decision:
+    if isinstance(gold, Matrix) or isinstance(found, Matrix):
+        return _vector(gold, found)
+    if not isinstance(gold, Many) or not isinstance(found, Many):
+        single = gold.items if isinstance(gold, Many) else found.items if isinstance(found, Many) else ()
+        other = found if isinstance(gold, Many) else gold
+        if len(single) == 1 and not isinstance(other, Many):
+            return Decision(compare(single[0], other).same, "a set of one")
+        if isinstance(found, Many) and found.kind == "list" and all(compare(gold, item).same for item in found.items):
+            return Decision(True, "one answer written in several ways")
+        return Decision(False, "one answer against several")
+    ordered_kinds = [side.kind not in ("list", "set") for side in (gold, found)]
+    items, others = gold.items, found.items
+    if "set" in (gold.kind, found.kind) and not any(ordered_kinds):
+        items, others = _distinct(items), _distinct(others)
+    if len(items) != len(others):
+        return Decision(False, f"{len(others)} answers where there are {len(items)}")
+    if any(ordered_kinds) or _dotted(items) or _dotted(others):
+        return _in_order(gold, found)
+    return Decision(_rearranged(items, others), "the same answers in any order")
+
+
+def _in_order(gold: Many, found: Many) -> Decision:
+    brackets = {side.kind for side in (gold, found)} - {"list"}
+    if "set" in brackets and len(brackets) > 1:
+        return Decision(False, "a tuple against a set")
+    if len(brackets) > 1 and (len(gold.items) == 2 or brackets != {"()", "[]"}):
+        return Decision(False, "different brackets")
+    if gold.kind == "list" and found.kind not in ("list", "set"):
+        return Decision(False, "a tuple where a list is asked")
+    pairs = zip(gold.items, found.items, strict=True)
+    return Decision(all(compare(a, b).same for a, b in pairs), "the same answers in order")
+
+
+def _vector(gold: Form, found: Form) -> Decision:
+    """A column or row against a tuple of its entries."""
+    matrix, other = (gold, found) if isinstance(gold, Matrix) else (found, gold)
+    if not isinstance(matrix, Matrix) or not isinstance(other, Many) or other.kind != "()":
+        return Decision(False, "a matrix against something else")
+    entries = [cell for row in matrix.rows for cell in row]
+    if len(entries) != len(other.items) or min(len(matrix.rows), len(matrix.rows[0])) > 1:
+        return Decision(False, "a vector of another length")
+    pairs = zip(entries, other.items, strict=True)
+    return Decision(all(isinstance(b, Value) and values.same(a, b.node) for a, b in pairs), "entries of the vector")
+
+
+def _dotted(items: tuple[Form, ...]) -> bool:
+    return any(isinstance(item, Value) and "\\ldots" in item.text for item in items)
+
+
+def _distinct(items: tuple[Form, ...]) -> tuple[Form, ...]:
+    kept: list[Form] = []
+    for item in items:
+        if not any(compare(other, item).same for other in kept):
+            kept.append(item)
+    return tuple(kept)
+
+
+def _rearranged(items: tuple[Form, ...], others: tuple[Form, ...]) -> bool:
+    left = list(others)
+    for item in items:
+        place = next((n for n, other in enumerate(left) if compare(item, other).same), None)
+        if place is None:
+            return False
+        del left[place]
+    return True
+
+
+def _chains(gold: Chain, found: Chain) -> Decision:
+    """Inequalities: each pair of neighbours up to a positive factor, in order."""
+    if gold.signs != found.signs:
+        return Decision(False, "different order signs")
+    sides = zip(gold.sides, found.sides, strict=True)
+    if all(values.same(a, b) for a, b in sides):
+        return Decision(True, "the same inequalities")
+    if gold.signs == ("\\neq",):
+        return Decision(values.proportional(gap(gold, 0), gap(found, 0)), "inequations up to a factor")
+    for place in range(len(gold.signs)):
+        factor = values.ratio(gap(gold, place), gap(found, place))
+        if factor is None or not values.is_positive(factor):
+            return Decision(False, "different inequalities")
+    return Decision(True, "inequalities up to a positive factor")
+
+
+def _sets_of_reals(gold: Form, found: Form) -> Decision:
+    sides = []
+    for form in (gold, found):
+        try:
+            if isinstance(form, Many):
+                form = as_interval(form)
+            if isinstance(form, Chain):
+                if len(form.signs) != 1 or form.signs == ("\\neq",):
+                    return Decision(False, "an interval against something else")
+                form = half_line(gap(form, 0), form.signs[0] == "\\leq")
+        except Unreadable:
+            return Decision(False, "an interval against something else")
+        if not isinstance(form, RealSet):
+            return Decision(False, "an interval against something else")
+        sides.append(form)
+    a, b = sides
+    if a.name and b.name and a.name.replace(" ", "") != b.name.replace(" ", ""):
+        return Decision(False, "intervals of different variables")
+    return Decision(same_pieces(a.pieces, b.pieces), "ends of the intervals")

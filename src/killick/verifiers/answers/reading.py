@@ -1,0 +1,379 @@
+"""From a normalised text to its form, decided by the outermost signs only."""
+
+import re
+from contextlib import suppress
+from functools import lru_cache
+from itertools import accumulate
+
+from killick.verifiers.answers.forms import (
+    INTERVALS,
+    Chain,
+    Choice,
+    Equation,
+    Form,
+    Many,
+    Matrix,
+    Named,
+    Ratio,
+    Word,
+    as_interval,
+)
+from killick.verifiers.answers.quantity import MATHS_WORD, Value, value
+from killick.verifiers.answers.reals import Piece, RealSet, ordered
+from killick.verifiers.answers.syntax import parse
+from killick.verifiers.answers.tree import Node, Unreadable
+from killick.verifiers.answers.values import symbols
+
+_MAX_ITEMS = 50
+_MAX_CHARS = 2000
+_MAX_DEPTH = 40
+_SEPARATOR = re.compile(r"\s*(?:[,;]|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])|\\(?:land|lor|vee|wedge)(?![A-Za-z]))\s*")
+_TEXT_SEPARATOR = re.compile(r"\\text ?\{\s*,?\s*(and|or)\s*,?\s*\}", re.IGNORECASE)
+_RELATION = re.compile(r"\\(?:leq|geq|neq|equiv|in)(?![A-Za-z])|[=<>]")
+_APPROX = re.compile(r"\\approx(?![A-Za-z])")
+_CUP = re.compile(r"\\cup(?![A-Za-z])")
+_MINUS_SET = re.compile(r"\\setminus(?![A-Za-z])|\\(?=\s*\\\{)")
+_SIGN = re.compile(r"\\(pm|mp)(?![A-Za-z])")
+_TURNED = {">": "<", "\\geq": "\\leq"}
+_SYMBOL = r"(?:[A-Za-z]|\\[A-Za-z]+)'*(?:_(?:\{[^{}]*\}|[A-Za-z0-9]|\\[a-z]+))?"
+_PLAIN_NAME = re.compile(
+    rf"(?:\\(?:Delta|angle|triangle) ?|m ?\\angle ?|\|)*"
+    rf"(?:{_SYMBOL}|[A-Z]{{2,4}}|\\(?:overline|vec|hat)\{{[A-Za-z]{{1,3}}\}})"
+    r"(?:\^\{?-1\}?)?(?: ?\([^()=]*\))?\|?"
+)
+_NAME = re.compile(
+    rf"{_PLAIN_NAME.pattern}|\\text\{{[^{{}}]*\}}|[A-Za-z][a-z]{{2,}}(?: [A-Za-z]+)*|[A-Za-z]\([^()]*=[^()]*\)"
+)
+_NOT_NAMES = {"pi", "infty", "emptyset", "sqrt", "frac", "ldots"}
+_CHOICE = re.compile(r"(?:\\text\{ ?)?\(?([A-J])(?:\)|[.:](?= ))\}? ?(.+)", re.DOTALL)
+_LETTER = re.compile(r"\\text ?\{ ?(\(?[A-Za-z]\)?)[.:]? ?\}|\(([A-Z])\)")
+_TEXT = re.compile(r"(?:\\text ?\{[^{}]*\}[ ]?)+")
+_LISTED_TEXT = re.compile(r"\\text ?\{[^{}]*(?:,|\band\b|\bor\b)[^{}]*\}")
+_BUILDER = re.compile(r"([A-Za-z])(?: ?\\in ?\\mathbb ?\{?R\}?)? ?[|:] ?(.*)", re.DOTALL)
+_WORDS = re.compile(r"[A-Za-z]{3,}[A-Za-z0-9 .'\"-]*")
+_BASE = re.compile(r"(-?[0-9A-F]+(?:\.[0-9A-F]+)?)_(?:\{? ?([0-9]{1,2}) ?\}?|\{? ?\\text ?\{ ?([a-z]+) ?\} ?\}?)")
+_BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "twelve": 12}
+_MATRIX = re.compile(r"\\begin\{([pbBvV]?matrix|array)\}(?:\{[^{}]*\})?(.*)\\end\{\1\}", re.DOTALL)
+_TIME = re.compile(r"([0-9]{1,2}(?: ?: ?[0-9]{2}){1,2}) ?(?:\\text ?\{ ?)?([ap])\.? ?m\.? ?\}?", re.IGNORECASE)
+
+
+def split(text: str, pattern: re.Pattern[str]) -> tuple[list[str], list[str]]:
+    """Parts of a text between the matches of a pattern outside all brackets, and the matches."""
+    depth, start, parts, marks = 0, 0, [], []
+    depths = []
+    for position, character in enumerate(text):
+        escaped = position > 0 and text[position - 1] == "\\" and character not in "{}"
+        if character in "([{" and not escaped:
+            depth += 1
+        depths.append(depth)
+        if character in ")]}" and not escaped:
+            depth -= 1
+    for match in pattern.finditer(text):
+        if match.end() > match.start() and depths[match.start()] == 0 and match.start() >= start:
+            parts.append(text[start : match.start()].strip())
+            marks.append(match[0].strip())
+            start = match.end()
+    return [*parts, text[start:].strip()], marks
+
+
+@lru_cache(maxsize=16_384)
+def read(text: str, glued_units: bool = False) -> Form:
+    """The form of a normalised text.
+
+    Args:
+        text: from `normalise`.
+        glued_units: read `3s` and `5m` as a number with a unit; only where no symbol can be meant.
+
+    Raises:
+        Unreadable, OverflowError: it has none, or more than one.
+    """
+    text = text.strip()
+    if not text or len(text) > _MAX_CHARS or _depth(text) > _MAX_DEPTH:
+        raise Unreadable("empty, too long or nested too deeply")
+    text = _TEXT_SEPARATOR.sub(lambda match: f" {match[1].lower()} ", text)
+    letter = _LETTER.fullmatch(text)
+    if letter:
+        text = (letter[1] or letter[2]).strip("()")
+    if _LISTED_TEXT.fullmatch(text):
+        text = text[text.index("{") + 1 : -1].strip()  # \\text{A, C} lists what \\text{A} and \\text{C} are
+    special = _choice(text, glued_units) or _wording(text)
+    if special:
+        return special
+    if _MATRIX.fullmatch(text):
+        return _matrix(text)
+    parts, _ = split(text, _SEPARATOR)
+    parts = [part for part in parts if part]
+    if len(parts) > _MAX_ITEMS:
+        raise Unreadable("too many items")
+    if len(parts) > 1:
+        return _several(parts, text, glued_units)
+    return _one(parts[0] if parts else text, glued_units)
+
+
+def _depth(text: str) -> int:
+    depths = accumulate((character in "([{") - (character in ")]}") for character in text)
+    return max(depths, default=0)
+
+
+def _choice(text: str, glued_units: bool) -> Choice | None:
+    match = _CHOICE.fullmatch(text)
+    if not match or _RELATION.match(match[2].lstrip()) or match[2][0] in "+-*/^_,;)":
+        return None
+    try:
+        return Choice(match[1], read(match[2].rstrip("}") if text.startswith("\\text") else match[2], glued_units))
+    except (Unreadable, OverflowError):
+        return Choice(match[1], Word(_plain_words(match[2])))
+
+
+def _plain_words(text: str) -> str:
+    text = re.sub(r"\\text ?\{([^{}]*)\}", r"\1", text)
+    return " ".join(re.sub(r"[\"$\\{}]", " ", text).lower().replace("-", " ").split()).rstrip(".")
+
+
+def _wording(text: str) -> Word | None:
+    based = _BASE.fullmatch(text)
+    if based:
+        base = int(based[2] or _BASES.get(based[3] or "", 0))
+        return Word(based[1], base) if base else None
+    if _TEXT.fullmatch(text):
+        words = _plain_words(text)
+        return Word(words) if len(split(words, _SEPARATOR)[0]) == 1 else None
+    if _WORDS.fullmatch(text) and not MATHS_WORD.match(text + " "):
+        return Word(_plain_words(text))
+    return None
+
+
+def _several(parts: list[str], text: str, glued_units: bool) -> Form:
+    """A list; a name before its first item is the name of all, a disjunction of inequalities is a set of reals."""
+    forms = [_one(part, glued_units) for part in parts]
+    if all(isinstance(form, RealSet) for form in forms) and re.search(r"or|\\lor|\\vee", text):
+        names = {form.name for form in forms if isinstance(form, RealSet)}
+        pieces = tuple(piece for form in forms if isinstance(form, RealSet) for piece in form.pieces)
+        if len(names) == 1:
+            return RealSet(pieces, names.pop())
+    flat: list[Form] = []
+    for form in forms:
+        inner = form.form if isinstance(form, Named) and isinstance(form.form, Many) else form
+        flat.extend(inner.items if isinstance(inner, Many) and inner.kind == "list" else [form])
+    first = flat[0]
+    if isinstance(first, Named) and not any(isinstance(form, Named) for form in flat[1:]):
+        return Named(first.name, Many("list", (first.form, *flat[1:])))
+    return Many("list", tuple(flat))
+
+
+def _one(text: str, glued_units: bool) -> Form:
+    cut = _APPROX.search(text)
+    if cut:
+        left, right = text[: cut.start()].strip(), text[cut.end() :].strip()
+        text = f"{left} = {right}" if _is_name(left) else left
+    if _SIGN.search(text):
+        return _both_signs(text, glued_units)
+    sides, signs = split(text, _RELATION)
+    if signs:
+        return _related(sides, signs, glued_units)
+    for pattern, build in ((_CUP, _union), (_MINUS_SET, _without)):
+        parts, marks = split(text, pattern)
+        if marks:
+            return build(parts)
+    if text in ("\\mathbb{R}", "\\mathbb R", "\\text{all real numbers}", "all real numbers"):
+        return RealSet((Piece(None, None),))
+    if text == "\\emptyset":
+        return Many("set", ())
+    return _bracketed(text, glued_units) or _matrix_or_value(text, glued_units)
+
+
+def _both_signs(text: str, glued_units: bool) -> Form:
+    r"""Both readings of `a \pm b`; each of several signs goes its own way unless `\mp` ties them together."""
+    marks = [match[1] for match in _SIGN.finditer(text)]
+    if len(marks) > 4:
+        raise Unreadable("too many double signs")
+    tied = "mp" in marks
+    count = 2 if tied else 2 ** len(marks)
+    forms: list[Form] = []
+    for index in range(count):
+        bits = iter([index & 1] * len(marks) if tied else [index >> place & 1 for place in range(len(marks))])
+        one = _SIGN.sub(lambda m: " + " if next(bits) == (m[1] == "mp") else " - ", text)  # noqa: B023
+        forms.append(_one(re.sub(r"(?:^|(?<=[(=,{]))\s*\+", " ", one).strip(), glued_units))
+    if all(isinstance(form, Named) for form in forms):
+        named = [form for form in forms if isinstance(form, Named)]
+        return Named(named[0].name, Many("list", tuple(form.form for form in named)))
+    return Many("list", tuple(forms))
+
+
+def _is_name(text: str) -> bool:
+    if _TUPLE_OF_NAMES.fullmatch(text):
+        return True
+    parts = [part.strip() for part in text.split(":")]
+    return all(_NAME.fullmatch(part) and part.lstrip("\\") not in _NOT_NAMES for part in parts)
+
+
+_TUPLE_OF_NAMES = re.compile(rf"\( ?{_SYMBOL}(?: ?, ?{_SYMBOL})* ?\)|{_SYMBOL}(?: ?, ?{_SYMBOL})+")
+
+
+def _related(sides: list[str], signs: list[str], glued_units: bool) -> Form:
+    """A relation: a named value, an equation, an inequality, membership."""
+    if not all(sides):
+        raise Unreadable("a relation with an empty side")
+    if signs == ["\\in"] or (signs and signs[0] == "\\in" and len(signs) == 1):
+        form = _one(sides[1], glued_units)
+        if isinstance(form, Many) and len(form.items) == 2 and form.kind in INTERVALS:
+            form = as_interval(form)
+        return RealSet(form.pieces, sides[0]) if isinstance(form, RealSet) else Named(sides[0], form)
+    if set(signs) == {"="}:
+        return _equality(sides, glued_units)
+    if "\\in" in signs or "\\equiv" in signs or "=" in signs:
+        raise Unreadable("relations of different kinds")
+    return _inequality(sides, signs)
+
+
+def _equality(sides: list[str], glued_units: bool) -> Form:
+    if not _is_name(sides[0]) and len(sides) == 2 and _is_name(sides[1]):
+        sides = sides[::-1]
+    if _is_name(sides[0]):
+        form = _one(sides[-1], glued_units)
+        nodes = None
+        with suppress(Unreadable, OverflowError):  # a name such as AB, or a side that is no expression
+            nodes = (parse(sides[0]), parse(sides[-1]))
+        return Named(re.sub(r"[\s{}]", "", sides[0]), form, nodes)
+    forms = [_one(side, glued_units) for side in sides]
+    if not any(symbols(form.node) for form in forms if isinstance(form, Value)):
+        return forms[-1]
+    if len(sides) > 2:
+        raise Unreadable("an equation of more than two sides")
+    return Equation(parse(sides[0]), parse(sides[1]))
+
+
+def _inequality(sides: list[str], signs: list[str]) -> Form:
+    nodes = [None if _infinite(side) else parse(side) for side in sides]
+    turned = [sign in _TURNED for sign in signs]
+    if any(turned) and not all(turned):
+        raise Unreadable("order signs of both directions")
+    names = list(signs)
+    if all(turned):
+        nodes, names = nodes[::-1], [_TURNED[sign] for sign in signs[::-1]]
+        sides = sides[::-1]
+    found = _interval_of(nodes, names)
+    if found:
+        return found
+    if any(node is None for node in nodes):
+        raise Unreadable("an infinite side")
+    return Chain(tuple(node for node in nodes if node), tuple(names))
+
+
+def _interval_of(nodes: list[Node | None], signs: list[str]) -> RealSet | None:
+    """The interval `a < x < b` describes, when x is a bare symbol and the ends are numbers."""
+    bare = [place for place, node in enumerate(nodes) if node and node.op == "sym"]
+    if len(bare) != 1 or any(node and symbols(node) for place, node in enumerate(nodes) if place != bare[0]):
+        return None
+    place = bare[0]
+    variable = nodes[place]
+    assert variable, "a bare symbol is a node"
+    if signs == ["\\neq"]:
+        other = nodes[1 - place]
+        return RealSet((Piece(None, other), Piece(other, None)), variable.name)
+    if len(nodes) > 3 or "\\neq" in signs or (len(nodes) == 3 and place != 1):
+        return None
+    low = nodes[place - 1] if place else None
+    high = nodes[place + 1] if place + 1 < len(nodes) else None
+    closed_low = bool(low) and signs[place - 1] == "\\leq"
+    closed_high = bool(high) and signs[place] == "\\leq"
+    return RealSet((Piece(low, high, closed_low, closed_high),), variable.name)
+
+
+def _infinite(text: str) -> int:
+    """1 or -1 for an infinite end, else 0."""
+    bare = re.sub(r"[\s{}+]", "", text)
+    return 1 if bare in ("\\infty", "oo", "inf", "infinity") else -1 if bare in ("-\\infty", "-oo", "-inf") else 0
+
+
+def _union(parts: list[str]) -> Form:
+    forms = [_one(part, False) for part in parts]
+    if all(isinstance(form, Many) and form.kind == "set" for form in forms):
+        return Many("set", tuple(item for form in forms if isinstance(form, Many) for item in form.items))
+    return RealSet(tuple(piece for form in forms for piece in _pieces(form)))
+
+
+def _pieces(form: Form) -> tuple[Piece, ...]:
+    if isinstance(form, RealSet):
+        return form.pieces
+    if isinstance(form, Many) and form.kind == "set" and all(isinstance(item, Value) for item in form.items):
+        return tuple(Piece(item.node, item.node, True, True) for item in form.items if isinstance(item, Value))
+    if isinstance(form, Many):
+        return as_interval(form).pieces
+    raise Unreadable("a union of something else than sets")
+
+
+def _without(parts: list[str]) -> Form:
+    """All reals without finitely many."""
+    whole, points = _one(parts[0], False), _pieces(_one(parts[1], False))
+    if len(parts) != 2 or whole != RealSet((Piece(None, None),)) or any(p.low is not p.high for p in points):
+        raise Unreadable("a difference of sets")
+    ends = [point.low for point in ordered(points)]
+    return RealSet(tuple(Piece(a, b) for a, b in zip([None, *ends], [*ends, None], strict=True)))
+
+
+def _bracketed(text: str, glued_units: bool) -> Form | None:
+    """A tuple, a set or an interval, when one pair of brackets holds the whole."""
+    for opening, closing in (("\\{", "\\}"), ("{", "}")):
+        if text.startswith(opening) and text.endswith(closing) and _holds_all(text):
+            inside = text[len(opening) : -len(closing)].strip()
+            if not inside:
+                return Many("set", ())
+            builder = _BUILDER.fullmatch(inside)
+            if builder:
+                return read(builder[2])
+            form = read(inside, glued_units)
+            if isinstance(form, Many) and form.kind == "list":
+                return Many("set", form.items)
+            return form if opening == "{" else Many("set", (form,))
+    if len(text) < 2 or text[0] not in "([" or text[-1] not in ")]" or not _holds_all(text):
+        return None
+    kind, inside = text[0] + text[-1], text[1:-1].strip()
+    parts, marks = split(inside, re.compile(r"[,;]"))
+    if not marks:
+        if kind in ("()", "[]") and _MATRIX.fullmatch(inside):
+            return _matrix(inside)
+        if kind == "()" and not split(inside, _RELATION)[1]:
+            return _one(inside, glued_units) if inside else None
+        return None
+    if len(parts) == 2 and any(map(_infinite, parts)):
+        low, high = (None if _infinite(part) else parse(part) for part in parts)
+        if _infinite(parts[0]) > 0 or _infinite(parts[1]) < 0:
+            raise Unreadable("an interval from plus or to minus infinity")
+        closed = (bool(low) and kind[0] == "[", bool(high) and kind[1] == "]")
+        return RealSet((Piece(low, high, *closed),))
+    if not all(parts):
+        raise Unreadable("an empty coordinate")
+    return Many(kind, tuple(_one(part, glued_units) for part in parts))
+
+
+def _holds_all(text: str) -> bool:
+    """Whether the first bracket is closed by the last character."""
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if depth == 0 and position < len(text) - 1 and character in ")]}":
+            return False
+    return depth == 0
+
+
+def _matrix(text: str) -> Matrix:
+    match = _MATRIX.fullmatch(text)
+    if not match or match[1] in ("vmatrix", "Vmatrix") or "\\begin" in match[2]:
+        raise Unreadable("a determinant, or a matrix within a matrix")
+    rows = [row for row in re.split(r"\\\\", match[2]) if row.strip()]
+    table = tuple(tuple(parse(cell) for cell in row.split("&")) for row in rows)
+    if not table or len({len(row) for row in table}) != 1 or len(table) * len(table[0]) > 100:
+        raise Unreadable("rows of different length")
+    return Matrix(table)
+
+
+def _matrix_or_value(text: str, glued_units: bool) -> Form:
+    if "\\begin" in text:
+        return _matrix(text)
+    time = _TIME.fullmatch(text)
+    body = time[1] if time else text
+    if ":" in body:
+        parts = [value(part, glued_units) for part in body.split(":")]
+        return Ratio(tuple(parts), time[2].lower() if time else "")
+    return _wording(text) or value(text, glued_units)
