@@ -16,7 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import bench_records
 import bench_repair
+import bench_verify
 import torch
 from datasets import Dataset
 from rich.console import Console
@@ -214,14 +216,16 @@ def bench_sampling(path: Path, rows: int, length: int, repeats: int) -> dict[str
 def show(result: dict[str, Any]) -> None:
     """The table people read."""
     table = Table("what", "model", "value")
-    for entry in result["step"]:
+    for entry in result.get("step", {}).values():
         table.add_row("step time, SAGE / GRPO", entry["model"], f"{entry['time_ratio']:.3f}")
         memory = entry["memory_ratio"]
         table.add_row("peak memory, SAGE / GRPO", entry["model"], "unknown" if memory is None else f"{memory:.3f}")
         for part, share in entry["share_of_step"].items():
             table.add_row(f"  {part}", entry["model"], f"{share:.1%}")
-    for name, entry in result["sampling"].items():
+    for name, entry in result.get("sampling", {}).items():
         table.add_row("sampling rate, killick / generate", name, f"{entry['rate_ratio']:.2f}")
+    if "verify" in result:
+        table.add_row("verification rate, service / math-verify", "–", f"{result['verify']['ratio']:.1f}")
     for entry in result.get("repair", []):
         what = f"step time, SORT / GRPO, {entry['failed_share']:.0%} of groups failed"
         table.add_row(what, "nano", f"{entry['time_ratio']:.3f}")
@@ -230,28 +234,41 @@ def show(result: dict[str, Any]) -> None:
     console.print(table)
 
 
+def bench_steps(name: str, steps: int, folder: Path) -> dict[str, Any]:
+    """Step and sampling of one model, ready to be merged into the result."""
+    path, rows, length = {"nano": (base_path(), 128, 40), "llama30m": (folder / "llama", 16, 24)}[name]
+    if name == "llama30m":
+        random_llama(path)
+    console.print(f"{name}: {steps} pairs of steps of {rows} rollouts …")
+    return {
+        "step": {name: bench_step(name, path, rows, length, steps, folder)},
+        "sampling": {name: bench_sampling(path, rows, length, 3)},
+    }
+
+
+PARTS = {
+    "nano": lambda steps, folder: bench_steps("nano", steps, folder),
+    "llama30m": lambda steps, folder: bench_steps("llama30m", steps, folder),
+    "repair": lambda steps, folder: {"repair": bench_repair.run(folder, steps)},
+    "verify": lambda steps, folder: {"verify": bench_verify.run()},
+    "records": lambda steps, folder: {"records": bench_records.run()},
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("runs/bench.json"))
     parser.add_argument("--steps", type=int, default=12, help="pairs of steps that count")
-    parser.add_argument("--only", choices=("nano", "llama30m"))
+    parser.add_argument("--only", choices=PARTS, help="this part; the others of an existing file are kept")
     args = parser.parse_args()
-    result: dict[str, Any] = {"versions": provenance.versions(), "threads": torch.get_num_threads()}
-    result["step"], result["sampling"] = [], {}
+    result: dict[str, Any] = provenance.read_json(args.out) if args.only and args.out.exists() else {}
+    result |= {"versions": provenance.versions(), "threads": torch.get_num_threads()}
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        plans = {"nano": (base_path(), 128, 40), "llama30m": (folder / "llama", 16, 24)}
-        for name, (path, rows, length) in plans.items():
-            if args.only not in (None, name):
-                continue
-            if name == "llama30m":
-                random_llama(path)
-            console.print(f"{name}: {args.steps} pairs of steps of {rows} rollouts …")
-            result["step"].append(bench_step(name, path, rows, length, args.steps, folder))
-            result["sampling"][name] = bench_sampling(path, rows, length, 3)
-        if args.only in (None, "nano"):
-            console.print("repairs at several shares of failed groups …")
-            result["repair"] = bench_repair.run(folder)
+        for name, part in PARTS.items():
+            if args.only in (None, name):
+                console.print(f"{name} …")
+                for key, value in part(args.steps, Path(temporary)).items():
+                    result[key] = {**result.get(key, {}), **value} if isinstance(value, dict) else value
     provenance.write_json(args.out, result)
     show(result)
     console.print(f"Written: {args.out}")

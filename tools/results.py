@@ -161,7 +161,7 @@ def llm(folder: Path) -> str:
 def bench(path: Path) -> str:
     data = read(path)
     rows = []
-    for entry in data["step"]:
+    for entry in data["step"].values():
         low, _, high = entry["time_ratio_quartiles"]
         memory = "unknown" if entry["memory_ratio"] is None else f"{entry['memory_ratio']:.3f}"
         shares = ", ".join(f"{key} {value:.0%}" for key, value in entry["share_of_step"].items())

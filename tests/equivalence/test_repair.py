@@ -10,6 +10,8 @@ from transformers import LlamaForCausalLM
 from trl import GRPOConfig, GRPOTrainer
 
 from killick import KillickConfig, KillickTrainer
+from killick.methods.guides import GUIDES
+from killick.methods.repairs import REPAIRS
 from killick.nano import base_path
 from killick.tasks.countdown import CountdownWording
 
@@ -253,3 +255,12 @@ def test_peft_and_half_precision(tmp_path):
     kept = outcome.trainer.accelerator.unwrap_model(outcome.trainer.model).get_base_model().state_dict()
     key = "model.embed_tokens.weight"
     assert torch.equal(kept[key].float(), base[key].float())
+
+
+@pytest.mark.parametrize("guide", GUIDES.names())
+@pytest.mark.parametrize("rule", REPAIRS.names())
+def test_any_guide_goes_with_any_rule(tmp_path, guide, rule):
+    anchor = {"kl_form": "k3_loss", "beta": 0.05, "guide": guide}
+    outcome = run(trainer_of(tmp_path, **{**repairing(rule, batch_size=1), **anchor, "max_steps": 2}))
+    assert sum(entry["sort/repaired_num"] for entry in outcome.log) > 0
+    assert all("sage/q_mean" in entry for entry in outcome.log)
