@@ -1,4 +1,4 @@
-"""The repair slot does what it says and nothing else: against stock TRL, DFT, an oracle of its gradient, a resumed run."""
+"""The repair slot does what it says and nothing else: stock TRL, DFT, an oracle of its gradient, a resumed run."""
 
 import json
 

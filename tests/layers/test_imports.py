@@ -24,7 +24,11 @@ FORBIDDEN = {
     "killick.tasks": ["torch", "trl", "transformers", "killick.engines"],
     "killick.tasks.countdown": ["torch", "trl", "transformers", "killick.engines"],
     "killick.evaluate.estimators": ["torch", "trl", "transformers", "killick.engines"],
+    "killick.evaluate.backends.openai": ["torch", "trl", "transformers", "killick.engines"],
     "killick.evaluate.compare": ["torch", "trl", "transformers", "killick.engines"],
+    "killick.patterns.judge": ["torch", "numpy", "killick.evaluate"],
+    "killick.patterns.labelled": ["torch", "numpy", "killick.evaluate"],
+    "killick.patterns.rules": ["torch", "numpy", "killick.evaluate"],
     "killick.report.page": [
         "torch",
         "trl",

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from killick.cli import compare, doctor, evaluate, nano, recipes, report, study, tasks, train
+from killick.cli import compare, doctor, evaluate, lab, nano, recipes, report, study, tasks, train, verify
 from killick.cli.console import err
 from killick.errors import KillickError
 
@@ -20,10 +20,11 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-for module in (train, evaluate, compare, report, study, recipes, doctor):
+for module in (train, evaluate, compare, report, study, recipes, doctor, verify):
     module.register(app)
 app.add_typer(tasks.app, name="tasks")
 app.add_typer(nano.app, name="nano")
+app.add_typer(lab.app, name="lab")
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -1,21 +1,29 @@
-"""`killick compare`: two or more evaluations side by side, with paired intervals."""
+"""`killick compare`: two or more evaluations side by side, with paired intervals and tests."""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from killick.cli.console import out, written
+from killick.cli.console import err, out, written
+from killick.errors import ConfigError
 from killick.provenance import write_json
 
+if TYPE_CHECKING:
+    from killick.evaluate.texts import PatternRequest
+
 HELP = """Compare evaluations of the same problems under the same settings; refuses otherwise, saying where they differ.
+
+Folders that hold several evaluations are compared benchmark by benchmark, and by their macro average.
 
 Examples:
 
     killick compare runs/quickstart/base/eval/mixed runs/quickstart/arms/grpo/seed0/eval/mixed
+    killick compare A B --patterns
     killick compare A B --json
 """
+_JUDGED = 4  # samples of a problem a judge reads unless told otherwise
 
 
 def register(app: typer.Typer) -> None:
@@ -24,19 +32,65 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    folders: Annotated[list[Path], typer.Argument(help="Evaluation folders; differences are taken to the first.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    folders: Annotated[
+        list[Path],
+        typer.Argument(help="Evaluation folders, or folders with evaluations below; differences are to the first."),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     output: Annotated[Path | None, typer.Option("--out", help="Also write the JSON to this file.")] = None,
+    patterns: Annotated[bool, typer.Option("--patterns", help="Share of answers by reasoning pattern.")] = False,
+    pattern_samples: Annotated[
+        int | None, typer.Option(min=1, help="Read the first samples of each problem only. Default: all; 4 by a judge.")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(metavar="URL", help="Patterns by a model: base URL of an OpenAI-compatible server.")
+    ] = None,
+    judge_model: Annotated[str | None, typer.Option(help="Its name on that server.")] = None,
+    judge_key: Annotated[
+        str | None, typer.Option(metavar="VARIABLE", help="Environment variable with the server's key.")
+    ] = None,
 ) -> None:
     """See HELP."""
-    from killick.evaluate.compare import compare as run_compare
-    from killick.evaluate.compare import comparison_table
+    from killick.evaluate.compare import Comparison
+    from killick.evaluate.compare import compare as compare_evaluations
+    from killick.evaluate.macro import SuiteComparison, compare_suites, is_evaluation
+    from killick.evaluate.tables import comparison_tables, suite_tables
 
-    comparison = run_compare(folders)
+    if not patterns and (judge or judge_model or judge_key or pattern_samples):
+        raise ConfigError("--judge, --judge-model, --judge-key and --pattern-samples belong to --patterns: add it.")
+    request = _request(pattern_samples, judge, judge_model, judge_key) if patterns else None
+    comparison: Comparison | SuiteComparison
+    if any(is_evaluation(folder) for folder in folders):
+        comparison = compare_evaluations(folders, patterns=request)
+    else:
+        comparison = compare_suites(folders, patterns=request)
     if as_json:
         typer.echo(json.dumps(comparison.to_dict(), indent=2))
     else:
-        out.print(comparison_table(comparison))
+        tables = comparison_tables(comparison) if isinstance(comparison, Comparison) else suite_tables(comparison)
+        for table in tables:
+            out.print(table)
+    parts = [comparison] if isinstance(comparison, Comparison) else comparison.benchmarks.values()
+    for note in dict.fromkeys(note for part in parts for note in part.notes):
+        err.print(f"Left out: {note}", highlight=False, markup=False, soft_wrap=True)
     if output is not None:
         write_json(output, comparison.to_dict())
         written(output)
+
+
+def _request(samples: int | None, url: str | None, model: str | None, key: str | None) -> "PatternRequest":
+    from killick.evaluate.texts import PatternRequest
+    from killick.patterns.names import PATTERNS
+
+    if url is None:
+        from killick.patterns.rules import classify
+
+        if model or key:
+            raise ConfigError("--judge-model and --judge-key describe a judge: give its address with --judge.")
+        return PatternRequest(tuple(PATTERNS), classify, samples, "rules for English")
+    if model is None:
+        raise ConfigError("--judge needs --judge-model: the name of the model on that server.")
+    from killick.patterns.judge import EndpointJudge
+
+    judge = EndpointJudge(url, model, key)
+    return PatternRequest(judge.names, judge, samples or _JUDGED, f"the model {model}")

@@ -1,8 +1,9 @@
-"""`killick evaluate`: sample a model on a task with every setting pinned, and estimate pass@k."""
+"""`killick evaluate`: sample a model on a task, or on a suite of tasks, and estimate pass@k."""
 
 import dataclasses
+import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -10,14 +11,23 @@ from rich.table import Table
 from killick.cli.console import SetOption, err, out, quiet_transformers, written
 from killick.cli.tasks import parse_settings
 from killick.config import EvaluateSection, Recipe, load_recipe
-from killick.errors import ConfigError
-from killick.evaluate.settings import Performance, describe, evaluation_settings
+from killick.errors import ConfigError, DataError
+from killick.evaluate.backends import BACKENDS
+from killick.evaluate.backends.types import Backend
+from killick.evaluate.settings import Performance, SamplingSettings, describe, evaluation_settings
+from killick.provenance import write_json
 from killick.tasks import TASKS
 from killick.tasks.types import Task
 
-HELP = """Sample a model on a task and estimate pass@k with intervals. Run the same command again to resume.
+if TYPE_CHECKING:
+    from killick.evaluate.run import EvaluationResult
 
-MODEL_OR_RUN is `nano`, a local model folder, a hub name, or a run folder of `killick train`.
+_LOCAL = ("transformers", "vllm")  # backends that load the model in this process
+
+HELP = """Sample a model on a task or a suite and estimate pass@k with intervals. Run the same command again to resume.
+
+MODEL_OR_RUN is `nano`, a local model folder, a hub name, or a run folder of `killick train`; with `--backend openai`,
+the name the server knows.
 
 Examples:
 
@@ -25,6 +35,8 @@ Examples:
     killick evaluate runs/nano-1f2e3d4c5b6a --task countdown --split hard --samples 256
     killick evaluate models/smollm2 --task gsm8k --task-set path=data --split test --problems 50 --samples 16
     killick evaluate nano --recipe nano
+    killick evaluate runs/nano-1f2e3d4c5b6a --suite sage --task-set path=data --skip-missing
+    killick evaluate my-model --backend openai --base-url http://127.0.0.1:8000/v1 --suite sort
 """
 
 
@@ -37,8 +49,12 @@ def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL_OR_RUN", help="What to sample.")],
     task: Annotated[str | None, typer.Option(help="Registered task (see `killick tasks list`).")] = None,
     split: Annotated[list[str] | None, typer.Option(help="Split (repeatable).")] = None,
+    suite: Annotated[str | None, typer.Option(help="Test sets of a paper: sage, sage-long, sort; or a file.")] = None,
+    skip_missing: Annotated[bool, typer.Option("--skip-missing", help="Leave out sets that are not there.")] = False,
     samples: Annotated[int | None, typer.Option(min=1, help="Completions a problem (N).")] = None,
-    problems: Annotated[int | None, typer.Option(min=1, help="First problems of the split. Default: all.")] = None,
+    problems: Annotated[
+        int | None, typer.Option("--problems", "--limit", min=1, help="First problems of each split. Default: all.")
+    ] = None,
     temperature: Annotated[float | None, typer.Option(min=0.0, help="0 is greedy.")] = None,
     top_p: Annotated[float | None, typer.Option(help="1 keeps every token.")] = None,
     max_tokens: Annotated[
@@ -54,7 +70,15 @@ def evaluate(
     task_set: Annotated[
         list[str] | None, typer.Option("--task-set", metavar="KEY=VALUE", help="A setting of the task.")
     ] = None,
+    backend: Annotated[
+        str, typer.Option(help="transformers, vllm or openai (any compatible server).")
+    ] = "transformers",
+    base_url: Annotated[str | None, typer.Option(help="Of the server, e.g. http://127.0.0.1:8000/v1.")] = None,
+    backend_set: Annotated[
+        list[str] | None, typer.Option("--backend-set", metavar="KEY=VALUE", help="A setting of the backend.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("--out", help="Folder; one subfolder a split.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """See HELP."""
     given: dict[str, Any] = {
@@ -66,46 +90,87 @@ def evaluate(
         "max_tokens": max_tokens,
         "stop": tuple(stop) if stop else None,
         "seed": seed,
-        "batch_size": batch_size,
     }
+    given = {key: value for key, value in given.items() if value is not None}
+    server = {"base_url": base_url} if base_url else {}
+    speed = {key: value for key, value in (("dtype", dtype), ("batch_size", batch_size)) if value is not None}
+    asked = _Sampled(model, backend, {**speed, **server, **parse_settings(backend_set)})
+    tasks = parse_settings(task_set)
+    if suite is not None:
+        if recipe is not None or set_ or task is not None or split:
+            raise ConfigError("--suite names tasks and splits: leave out --task, --split, --recipe and --set.")
+        _evaluate_suite(asked, suite, tasks, given, skip_missing, output, as_json)
+        return
+    if skip_missing:
+        raise ConfigError("--skip-missing leaves out sets of a --suite.")
     if recipe is not None:
         resolved = load_recipe(recipe, set_)
         name, settings, section = resolved.task.name, resolved.task.settings, resolved.evaluate
-        dtype = dtype or resolved.model.dtype
+        asked = asked.by_default(dtype=resolved.model.dtype, batch_size=section.batch_size)
     elif set_:
         raise ConfigError("--set overrides keys of a recipe; say which with --recipe.")
     elif task is None or not split:
         raise ConfigError(
-            "Say what to evaluate: --task NAME --split SPLIT, or --recipe NAME. See `killick tasks list`."
+            "Say what to evaluate: --task NAME --split SPLIT, --suite NAME, or --recipe NAME. See `killick tasks list`."
         )
     else:
         name, settings, section = task, {}, EvaluateSection()
-    section = dataclasses.replace(section, **{k: v for k, v in given.items() if v is not None})
+    section = dataclasses.replace(section, **given)
     if max_tokens is None and recipe is None:
-        section = dataclasses.replace(section, max_tokens=_default_max_tokens(model))
-    name, settings = task or name, {**settings, **parse_settings(task_set)}
-    folder = output or _default_folder(model, name)
-    evaluate_model(model, name, TASKS.build(name, **settings), section, folder, dtype or "float32")
+        section = dataclasses.replace(section, max_tokens=asked.default_max_tokens())
+    name, settings = task or name, {**settings, **tasks}
+    folder = output or asked.folder(name, "eval")
+    _evaluate_splits(asked.backend(), name, TASKS.build(name, **settings), section, folder, as_json)
 
 
-def _default_max_tokens(model: str) -> int:
-    """256, or half the positions of a small model: the other half is for the prompt."""
-    quiet_transformers()
-    from transformers import AutoConfig
+@dataclasses.dataclass(frozen=True)
+class _Sampled:
+    """What the command line says of model and backend."""
 
-    from killick.models import resolve
+    model: str
+    name: str
+    settings: dict[str, Any]
 
-    source = resolve(model)
-    config = AutoConfig.from_pretrained((source.base or source).name).get_text_config()
-    positions = getattr(config, "max_position_embeddings", None)
-    return min(256, positions // 2) if positions else 256
+    def by_default(self, **defaults: Any) -> "_Sampled":
+        """With values for settings the backend has and the command line does not name."""
+        known = {f.name for f in dataclasses.fields(BACKENDS.get(self.name))}
+        fitting = {key: value for key, value in defaults.items() if key in known}
+        return dataclasses.replace(self, settings={**fitting, **self.settings})
 
+    def backend(self) -> Backend:
+        """The backend; nothing is loaded yet."""
+        if self.name in _LOCAL:
+            quiet_transformers()
+        cls = BACKENDS.get(self.name)
+        needed = {f.name for f in dataclasses.fields(cls) if f.default is dataclasses.MISSING} - {"model"}
+        if needed - self.settings.keys():
+            raise ConfigError(
+                f"The backend {self.name!r} needs {', '.join(sorted(needed))}: give --base-url, or --backend-set."
+            )
+        made: Backend = BACKENDS.build(self.name, model=self.model, **self.settings)
+        return made
 
-def _default_folder(model: str, task: str) -> Path:
-    path = Path(model)
-    if (path / "resolved.json").exists():
-        return path / "eval"
-    return Path("runs") / "eval" / f"{path.name or model}-{task}"
+    def default_max_tokens(self) -> int:
+        """256, or half the positions of a small model here: the other half is for the prompt."""
+        if self.name not in _LOCAL:
+            return 256
+        quiet_transformers()
+        from transformers import AutoConfig
+
+        from killick.models import resolve
+
+        source = resolve(self.model)
+        config = AutoConfig.from_pretrained((source.base or source).name).get_text_config()
+        positions = getattr(config, "max_position_embeddings", None)
+        return min(256, positions // 2) if positions else 256
+
+    def folder(self, what: str, in_run: str) -> Path:
+        """Where results go: into a run of ours, else under `runs/eval`; another backend has another folder."""
+        path = Path(self.model)
+        suffix = "" if self.name == "transformers" else f"-{self.name}"
+        if (path / "resolved.json").exists():
+            return path / f"{in_run}{suffix}"
+        return Path("runs") / "eval" / f"{path.name or self.model}-{what}{suffix}"
 
 
 def check_evaluation(recipe: Recipe) -> None:
@@ -123,38 +188,83 @@ def check_evaluation(recipe: Recipe) -> None:
 
 def evaluate_splits(run: str, recipe: Recipe, folder: Path) -> None:
     """Evaluate a trained run as its recipe says."""
+    if recipe.run.threads:
+        import torch
+
+        torch.set_num_threads(recipe.run.threads)
+    asked = _Sampled(run, "transformers", {"dtype": recipe.model.dtype, "batch_size": recipe.evaluate.batch_size})
     task = TASKS.build(recipe.task.name, **recipe.task.settings)
-    evaluate_model(run, recipe.task.name, task, recipe.evaluate, folder, recipe.model.dtype, recipe.run.threads)
+    _evaluate_splits(asked.backend(), recipe.task.name, task, recipe.evaluate, folder)
 
 
-def evaluate_model(
-    model: str, name: str, task: Task, section: EvaluateSection, folder: Path, dtype: str, threads: int | None = None
+def _evaluate_splits(
+    backend: Backend, name: str, task: Task, section: EvaluateSection, folder: Path, as_json: bool = False
 ) -> None:
     """All splits of a section, a table, and the paths."""
     sampling = evaluation_settings(section)
-    quiet_transformers()
-    import torch
-
-    from killick.evaluate.identity import model_identity
-    from killick.evaluate.run import evaluate as run_evaluation
-    from killick.models import load_model, resolve
-
-    if threads:
-        torch.set_num_threads(threads)
-    identity = model_identity(resolve(model).name)
-    loaded: tuple[Any, Any] | None = None
     table = Table("split", "problems", "samples", "pass@k", "estimate", "95% interval")
+    summaries = {}
     for split in section.splits:
-        spec = describe(name, task, split, section.num_problems, sampling, identity)
-        spec = dataclasses.replace(spec, performance=Performance(batch_size=section.batch_size, dtype=dtype))
-        loaded = loaded or load_model(model, dtype=dtype)
-        err.print(f"{model} on {name}/{split}")
-        result = run_evaluation(loaded[0], loaded[1], task, spec, folder / split)
+        result = _evaluate_one(backend, name, task, split, section.num_problems, sampling, folder / split)
+        summaries[split] = result.summary
         for k, entry in result.summary["pass_at"].items():
             interval = f"{entry['low']:.3f} … {entry['high']:.3f}"
-            table.add_row(
-                split, str(spec.num_problems), str(sampling.num_samples), f"pass@{k}", f"{entry['mean']:.3f}", interval
-            )
+            counts = str(result.spec.num_problems), str(sampling.num_samples)
+            table.add_row(split, *counts, f"pass@{k}", f"{entry['mean']:.3f}", interval)
         table.add_section()
-    out.print(table)
+    _show(summaries, table, as_json)
     written(*(folder / split / "summary.json" for split in section.splits))
+
+
+def _evaluate_suite(
+    asked: _Sampled,
+    name: str,
+    task_settings: dict[str, Any],
+    given: dict[str, Any],
+    skip_missing: bool,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """All benchmarks of a suite, a table as in the papers, and the path of its JSON."""
+    from killick.evaluate.suites import find_data, load_suite, suite_report, suite_table
+
+    suite = load_suite(name)
+    limit = given.pop("num_problems", None)
+    sampling = dataclasses.replace(suite.sampling, **given)
+    found, left_out = find_data(suite, task_settings, limit)
+    for one in left_out:
+        err.print(f"{one.benchmark.label} is missing: {one.reason}", highlight=False, markup=False)
+    if left_out and not skip_missing:
+        raise DataError(
+            f"{len(left_out)} of {len(suite.benchmarks)} sets of the suite {name!r} are missing, see above. Bring them "
+            "(--task-set path=FOLDER reads local files), or leave them out with --skip-missing."
+        )
+    folder = output or asked.folder(Path(name).stem, f"suites/{Path(name).stem}")
+    backend = asked.backend()
+    results = [
+        (one, _evaluate_one(backend, one.task, task, one.split, limit, sampling, folder / one.folder))
+        for one, task in found
+    ]
+    report = suite_report(suite, results, left_out)
+    write_json(folder / "suite.json", report)
+    _show(report, suite_table(report), as_json)
+    written(folder / "suite.json")
+
+
+def _evaluate_one(
+    backend: Backend, name: str, task: Task, split: str, limit: int | None, sampling: SamplingSettings, folder: Path
+) -> "EvaluationResult":
+    from killick.evaluate.run import evaluate_with
+
+    spec = describe(name, task, split, limit, sampling, backend.identity())
+    performance = Performance(batch_size=getattr(backend, "batch_size", 1), dtype=backend.dtype)
+    spec = dataclasses.replace(spec, performance=performance, backend=backend.defining())
+    err.print(f"{spec.model.name} on {name}/{split}", highlight=False)
+    return evaluate_with(backend, task, spec, folder)
+
+
+def _show(data: Any, table: Table, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(data, indent=2))
+    else:
+        out.print(table)

@@ -1,5 +1,7 @@
 """Evaluation: settings -> sampled completions -> records on disk -> estimates with intervals -> comparisons.
 
 Read in this order: `settings` (what was asked), `records` (what came back), `estimators` (what it says), `run` (the
-loop), `compare` (several runs side by side). Only `noise`, `sample` and `run` need torch; a report reads the rest.
+loop), `compare` (several runs side by side), with `paired`, `support`, `majority` for what it compares and `macro` for
+several benchmarks. `backends` draw the samples, `suites` run the test sets of the papers. Only `noise`, `sample` and the
+local backends need torch; a report reads the rest.
 """

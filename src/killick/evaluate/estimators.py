@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from killick.errors import ConfigError
 
@@ -101,6 +101,62 @@ def mean_at_1(
     """Mean accuracy of one sample (pass@1 averaged over all N samples), with its interval."""
     values_QK = pass_at_ks(num_correct_Q, num_samples, [1])
     return bootstrap(values_QK, rng, num_resamples, level)[0]
+
+
+def mean_at_k(
+    correct_QN: Bool[np.ndarray, "Q N"],
+    k: int,
+    rng: np.random.Generator,
+    num_resamples: int = NUM_RESAMPLES,
+    level: float = LEVEL,
+) -> Interval:
+    """Mean accuracy of the first k samples of every problem ("mean@k", "avg@k"), with its interval.
+
+    It estimates the same number as pass@1, from k samples; k = N uses all of them and equals `mean_at_1`.
+
+    Raises:
+        ConfigError: k outside 1..N, or no problems.
+    """
+    num_samples = correct_QN.shape[1]
+    if not 1 <= k <= num_samples:
+        raise ConfigError(
+            f"mean@{k} from {num_samples} samples per problem: allowed is 1 <= k <= {num_samples}. "
+            f"Evaluate with sampling.num_samples >= {k}, or ask for a smaller k."
+        )
+    return bootstrap(correct_QN[:, :k].mean(axis=1, keepdims=True), rng, num_resamples, level)[0]
+
+
+def macro_bootstrap(
+    values: Sequence[Float[np.ndarray, "_ K"]],
+    rng: np.random.Generator,
+    num_resamples: int = NUM_RESAMPLES,
+    level: float = LEVEL,
+) -> list[Interval]:
+    """Mean over benchmarks of each benchmark's mean, one vote a benchmark whatever its size, column by column.
+
+    Problems are resampled within their benchmark. The benchmarks themselves are given, not drawn, so the interval
+    says nothing about benchmarks that were left out.
+
+    Args:
+        values: one table [Q, K] a benchmark; Q may differ, the columns may not.
+        rng: of the bootstrap.
+        num_resamples: bootstrap draws.
+        level: of confidence.
+
+    Raises:
+        ConfigError: no benchmark, a benchmark without problems, or tables of different width.
+    """
+    if not values or len({table_QK.shape[1] for table_QK in values}) > 1:
+        raise ConfigError(
+            f"A macro average needs at least one benchmark, and the same columns in each; found widths "
+            f"{[table_QK.shape[1] for table_QK in values]}."
+        )
+    means_RK = np.zeros((num_resamples, values[0].shape[1]))
+    for table_QK in values:
+        blocks = _weights(rng, num_resamples, _num_problems(table_QK))
+        means_RK += np.concatenate([weights_RQ @ table_QK for weights_RQ in blocks], axis=0)
+    mean_K = np.mean([table_QK.mean(axis=0) for table_QK in values], axis=0)
+    return _percentiles(mean_K, means_RK / len(values), level)
 
 
 def paired_difference(

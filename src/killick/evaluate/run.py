@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from killick.errors import ConfigError, RecordError
+from killick.evaluate.backends.transformers import LoadedModel
+from killick.evaluate.backends.types import Completion, Sampler
 from killick.evaluate.folder import EvaluationFolder, load
 from killick.evaluate.records import Record, RecordTable
-from killick.evaluate.sample import Completion, sample
 from killick.evaluate.settings import EvaluationSpec, check_uids, digest
 from killick.evaluate.summary import summarise
 from killick.evaluate.writer import RecordWriter
 from killick.provenance import write_json
 from killick.tasks.types import Row, Task
-from killick.verifiers.judge import judge
+from killick.verifiers.judge import judge_all
 
 _SAVE_EVERY_S = 10.0
 
@@ -43,14 +44,27 @@ def evaluate(
     progress: bool = True,
     resume: bool = True,
 ) -> EvaluationResult:
+    """`evaluate_with` a causal language model on its device, and its tokenizer (with a chat template)."""
+    sampler = LoadedModel(model, tokenizer, spec.performance.batch_size)
+    return evaluate_with(sampler, task, spec, out_dir, progress=progress, resume=resume)
+
+
+def evaluate_with(
+    sampler: Sampler,
+    task: Task,
+    spec: EvaluationSpec,
+    out_dir: Path,
+    *,
+    progress: bool = True,
+    resume: bool = True,
+) -> EvaluationResult:
     """Run an evaluation, or finish one that was interrupted, without repeating or losing a sample.
 
     After Ctrl-C, `kill -9` or a full disk the same call continues with the missing samples, and the records come
     out as they would have without the interruption.
 
     Args:
-        model: causal language model, already on its device.
-        tokenizer: its tokeniser, with a chat template.
+        sampler: draws the completions; a backend, or a loaded model.
         task: the task named in the spec, with the same settings.
         spec: from `settings.describe`.
         out_dir: created if needed; holds one evaluation.
@@ -59,7 +73,8 @@ def evaluate(
 
     Raises:
         ConfigError: the spec does not describe this task.
-        DataError: two problems share a uid, a gold is unreadable, no chat template, or the model returns NaN.
+        DataError: two problems share a uid, a gold is unreadable, or the sampler cannot go on (no chat template, NaN,
+            a server that stays away).
         RecordError: the folder holds another evaluation or corrupt records, or cannot be written.
         KeyboardInterrupt: passed on, after everything sampled so far is on disk.
     """
@@ -70,15 +85,12 @@ def evaluate(
         _refuse_strangers(writer, rows, spec)
         total = spec.num_problems * spec.sampling.num_samples
         if len(writer.done) < total:
-            with _clock(folder, spec, spent_s) as tick, _meter(total, len(writer.done), progress) as show:
-                batches = sample(
-                    model,
-                    tokenizer,
-                    list(rows.values()),
-                    spec.sampling,
-                    done=writer.done.copy(),
-                    batch_size=spec.performance.batch_size,
-                )
+            with (
+                _clock(folder, spec, spent_s) as tick,
+                _meter(total, len(writer.done), progress) as show,
+                # Closed however this ends, so that no request of a backend outlives it.
+                closing(sampler.sample(list(rows.values()), spec.sampling, writer.done.copy())) as batches,
+            ):
                 for batch in batches:
                     records = _records(task, rows, batch, spec)
                     writer.append(records)
@@ -118,25 +130,23 @@ def _refuse_strangers(writer: RecordWriter, rows: Mapping[str, Row], spec: Evalu
 
 
 def _records(task: Task, rows: Mapping[str, Row], batch: Sequence[Completion], spec: EvaluationSpec) -> list[Record]:
-    run, seed, verifier = spec.hash(), spec.sampling.seed, task.verifier
-    records = []
-    for made in batch:
-        verdict = judge(verifier, made.text, rows[made.uid].answer)
-        records.append(
-            Record(
-                run=run,
-                uid=made.uid,
-                sample=made.sample,
-                seed=seed,
-                text=made.text,
-                correct=verdict.correct,
-                reason=verdict.reason,
-                tokens=made.tokens,
-                truncated=made.truncated,
-                mode=task.mode(made.text) if verdict.correct else None,
-            )
+    run, seed = spec.hash(), spec.sampling.seed
+    verdicts = judge_all(task.verifier, [made.text for made in batch], [rows[made.uid].answer for made in batch])
+    return [
+        Record(
+            run=run,
+            uid=made.uid,
+            sample=made.sample,
+            seed=seed,
+            text=made.text,
+            correct=verdict.correct,
+            reason=verdict.reason,
+            tokens=made.tokens,
+            truncated=made.truncated,
+            mode=task.mode(made.text) if verdict.correct else None,
         )
-    return records
+        for made, verdict in zip(batch, verdicts, strict=True)
+    ]
 
 
 @contextmanager

@@ -5,7 +5,7 @@ categorical draw (see `noise`) that depends on (seed, problem uid, sample) and o
 """
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from transformers.generation.logits_process import LogitsProcessor, LogitsProces
 from transformers.generation.stopping_criteria import StoppingCriteria, StoppingCriteriaList
 
 from killick.errors import ConfigError, DataError
+from killick.evaluate.backends.types import Completion, cut_at_stop
 from killick.evaluate.noise import gumbel, row_keys
 from killick.evaluate.settings import SamplingSettings
 from killick.prompts import render_prompts
@@ -27,25 +28,6 @@ from killick.tasks.types import Row
 _MAX_NOISE_ELEMENTS = 1 << 18
 
 
-@dataclass(frozen=True)
-class Completion:
-    """One sampled text.
-
-    Attributes:
-        uid: of its problem.
-        sample: its number among the problem's samples, from 0.
-        text: decoded without special tokens, ending before the first stop string.
-        tokens: sampled tokens, end-of-sequence and stop included.
-        truncated: neither end-of-sequence nor a stop string within `max_tokens`.
-    """
-
-    uid: str
-    sample: int
-    text: str
-    tokens: int
-    truncated: bool
-
-
 def sample(
     model: Any,
     tokenizer: Any,
@@ -54,7 +36,7 @@ def sample(
     *,
     done: Collection[tuple[str, int]] = frozenset(),
     batch_size: int = 256,
-) -> Iterator[list[Completion]]:
+) -> Generator[list[Completion], None, None]:
     """Draw every (problem, sample) that is not in `done`, one list per batch; longest prompts first.
 
     Args:
@@ -69,12 +51,11 @@ def sample(
         ConfigError: a prompt plus `max_tokens` exceeds the model's positions, or nothing could end a completion.
         DataError: no chat template, or the model returns NaN.
     """
-    ends = _end_ids(model, tokenizer, settings)
+    inner = _inner(model)
+    ends = ends_of(inner.generation_config, tokenizer, settings)
     prompts = render_prompts(tokenizer, rows)
-    _check_lengths(model, rows, prompts, settings)
-    # Equal lengths share a batch (little padding); longest first, so a lack of memory shows at once.
-    order = sorted(range(len(rows)), key=lambda index: -len(prompts[index]))
-    jobs = [(index, n) for index in order for n in range(settings.num_samples) if (rows[index].uid, n) not in done]
+    check_lengths(getattr(inner.config, "max_position_embeddings", None), rows, prompts, settings)
+    jobs = jobs_of(rows, prompts, settings, done)
     for start in range(0, len(jobs), batch_size):
         batch = jobs[start : start + batch_size]
         names = [(rows[index].uid, n) for index, n in batch]
@@ -144,15 +125,20 @@ class StopStrings(StoppingCriteria):
 
 
 @dataclass(frozen=True)
-class _Ends:
+class Ends:
     """What ends a completion: token ids, and strings looked for in the text."""
 
     ids: tuple[int, ...]
     strings: tuple[str, ...]
 
 
-def _end_ids(model: Any, tokenizer: Any, settings: SamplingSettings) -> _Ends:
-    from_model = _inner(model).generation_config.eos_token_id
+def ends_of(generation_config: Any, tokenizer: Any, settings: SamplingSettings) -> Ends:
+    """What ends a completion: the ends the model and its tokenizer name, and the stop strings.
+
+    Raises:
+        ConfigError: nothing could.
+    """
+    from_model = generation_config.eos_token_id
     ids = set(from_model if isinstance(from_model, list | tuple) else [from_model]) | {tokenizer.eos_token_id}
     special = [text for text in settings.stop if text in tokenizer.all_special_tokens]
     ids |= set(tokenizer.convert_tokens_to_ids(special))  # decoding drops these, so no text search can find them
@@ -163,13 +149,31 @@ def _end_ids(model: Any, tokenizer: Any, settings: SamplingSettings) -> _Ends:
             "Neither tokenizer nor model names an end-of-sequence token, and sampling.stop is empty: every completion "
             "would be truncated. Set tokenizer.eos_token or sampling.stop."
         )
-    return _Ends(tuple(sorted(ids)), strings)
+    return Ends(tuple(sorted(ids)), strings)
 
 
-def _check_lengths(
-    model: Any, rows: Sequence[Row], prompts: Sequence[Sequence[int]], settings: SamplingSettings
+def jobs_of(
+    rows: Sequence[Row],
+    prompts: Sequence[Sequence[int]],
+    settings: SamplingSettings,
+    done: Collection[tuple[str, int]],
+) -> list[tuple[int, int]]:
+    """(index of the row, sample number) of all that is to be drawn.
+
+    Equal lengths share a batch (little padding); longest first, so a lack of memory shows at once.
+    """
+    order = sorted(range(len(rows)), key=lambda index: -len(prompts[index]))
+    return [(index, n) for index in order for n in range(settings.num_samples) if (rows[index].uid, n) not in done]
+
+
+def check_lengths(
+    limit: int | None, rows: Sequence[Row], prompts: Sequence[Sequence[int]], settings: SamplingSettings
 ) -> None:
-    limit = getattr(_inner(model).config, "max_position_embeddings", None)
+    """Refuse a prompt that leaves less than `max_tokens` of the model's positions.
+
+    Raises:
+        ConfigError: there is one.
+    """
     for row, prompt in zip(rows, prompts, strict=True):
         if limit is not None and len(prompt) + settings.max_tokens > limit:
             raise ConfigError(
@@ -184,7 +188,7 @@ def _decode_batch(
     prompts: Sequence[Sequence[int]],
     names: Sequence[tuple[str, int]],
     settings: SamplingSettings,
-    ends: _Ends,
+    ends: Ends,
 ) -> list[Completion]:
     width = max(len(prompt) for prompt in prompts)
     padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (ends.ids or (0,))[0]
@@ -212,7 +216,7 @@ def _decode_batch(
 
 
 def _cut(
-    tokenizer: Any, ids_BT: Tensor, names: Sequence[tuple[str, int]], ends: _Ends, stops: StopStrings | None
+    tokenizer: Any, ids_BT: Tensor, names: Sequence[tuple[str, int]], ends: Ends, stops: StopStrings | None
 ) -> list[Completion]:
     """Sampled ids -> completions: nothing after the first end token, and text only up to the first stop string."""
     is_end_BT = torch.isin(ids_BT, torch.tensor(ends.ids, dtype=ids_BT.dtype))
@@ -223,9 +227,9 @@ def _cut(
     texts = _decode(tokenizer, [ids[:length] for ids, length in zip(ids_BT.tolist(), lengths, strict=True)])
     completions = []
     for (uid, n), text, length, ended in zip(names, texts, lengths, ended_B.tolist(), strict=True):
-        cuts = [text.find(stop) for stop in ends.strings if stop in text]
-        stopped = bool(cuts)
-        completions.append(Completion(uid, n, text[: min(cuts)] if cuts else text, length, not (ended or stopped)))
+        before = cut_at_stop(text, ends.strings)
+        stopped = len(before) < len(text)
+        completions.append(Completion(uid, n, before, length, not (ended or stopped)))
     return completions
 
 

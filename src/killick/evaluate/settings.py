@@ -136,6 +136,8 @@ class EvaluationSpec:
         sampling: the sampler.
         model: the model; only its fingerprint is hashed, so a moved folder stays the same model.
         performance: its dtype is hashed, the batch size is not.
+        backend: what samples: its name, and those of its settings that move numbers. Another backend draws other
+            samples from, at best, the same distribution, so it is another evaluation.
     """
 
     task: str
@@ -146,12 +148,15 @@ class EvaluationSpec:
     sampling: SamplingSettings
     model: ModelIdentity
     performance: Performance = field(default_factory=Performance)
+    backend: Mapping[str, Any] = field(default_factory=lambda: {"name": "transformers"})
 
     def defining(self) -> dict[str, Any]:
         """The hashed settings as one flat JSON-able dict, e.g. `sampling.top_p`."""
         flat: dict[str, Any] = {}
         _flatten("", {**self.to_dict(), "performance": {"dtype": self.performance.dtype}}, flat)
         del flat["model.name"]
+        if flat["backend.name"] == "transformers":
+            del flat["backend.name"]  # evaluations from before there were others keep their hash
         return flat
 
     def hash(self) -> str:
@@ -181,6 +186,8 @@ class EvaluationSpec:
             texts = (spec.task, spec.split, spec.problems, spec.model.name, spec.model.fingerprint)
             if not all(isinstance(text, str) for text in texts) or not isinstance(spec.task_settings, Mapping):
                 raise TypeError("task, split, problems and model must be texts, task_settings a table")
+            if not isinstance(spec.backend, Mapping) or not isinstance(spec.backend["name"], str):
+                raise TypeError(f"backend = {spec.backend!r} is no table with a name")
             if not isinstance(spec.num_problems, int):
                 raise TypeError(f"num_problems = {spec.num_problems!r} is no whole number")
             return spec

@@ -7,7 +7,14 @@ import pytest
 from rich.console import Console
 
 from killick.errors import ConfigError, RecordError
-from killick.evaluate.compare import compare, comparison_table
+from killick.evaluate.compare import compare
+from killick.evaluate.folder import EvaluationFolder
+from killick.evaluate.macro import benchmarks_of, compare_suites
+from killick.evaluate.records import Record
+from killick.evaluate.settings import EvaluationSpec, ModelIdentity, SamplingSettings
+from killick.evaluate.tables import comparison_table, comparison_tables, suite_tables
+from killick.evaluate.texts import PatternRequest
+from killick.evaluate.writer import RecordWriter
 
 
 @pytest.fixture
@@ -88,3 +95,118 @@ def test_reading_needs_no_tensor_library():
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.split() == ["False", "False"]
+
+
+# ---- what only texts tell: votes and patterns ------------------------------------------------------------------------
+
+
+def write_texts(path, texts_QN, right="5", task="gsm8k", fingerprint="f0", num_problems=None):
+    """An evaluation of number problems whose gold is `right`; `texts_QN` are the completions."""
+    sampling = SamplingSettings(num_samples=len(texts_QN[0]), max_tokens=8, seed=0)
+    spec = EvaluationSpec(task, {}, "test", len(texts_QN), "digest", sampling, ModelIdentity("m", fingerprint))
+    folder = EvaluationFolder(path)
+    folder.claim(spec, resume=True)
+    records = []
+    for q, texts in enumerate(texts_QN):
+        for n, text in enumerate(texts):
+            reason = "right" if text.endswith(f"#### {right}") else "wrong" if "####" in text else "no_answer"
+            records.append(Record(spec.hash(), f"p{q}", n, 0, text, reason == "right", reason, 3, False, None))
+    with RecordWriter(folder.records_file, spec.hash()) as writer:
+        writer.append(records)
+    return path
+
+
+def shown(tables):
+    console = Console(width=250, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    for table in tables:
+        console.print(table)
+    return " ".join(console.export_text().split())
+
+
+def test_votes_merge_equal_answers_and_leave_out_samples_without_one(tmp_path):
+    """Problem 0: two right ones against 6, 6.0 and 12/2, which are one answer: lost. Problem 1: one right, no rival."""
+    first = write_texts(
+        tmp_path / "a", [["#### 5", "#### 5", "#### 6", "#### 6.0", "#### 12/2"], ["#### 5"] + ["?"] * 4]
+    )
+    second = write_texts(tmp_path / "b", [["#### 5"] * 5, ["#### 7", *["?"] * 4]], fingerprint="f1")
+    result = compare([first, second])
+    assert result.ks == (1, 2, 4, 5)
+    assert [run.maj_at.values[-1].mean for run in result.runs] == [0.5, 0.5]
+    # k = 1: the share of right samples. First: (2/5 + 1/5) / 2; second: (1 + 0) / 2.
+    assert [run.maj_at.values[0].mean for run in result.runs] == pytest.approx([0.3, 0.5])
+    assert result.runs[1].maj_at.difference[0].mean == pytest.approx(0.2)
+    change = result.runs[1].support
+    assert (change.num_solved_base, change.num_solved, change.num_lost, change.num_gained) == (2, 1, 1, 0)
+    # Problem 1 has one right sample of ten: dealt out, it is the base's with probability 1/2. Problem 0 has seven.
+    assert change.num_by_chance == pytest.approx(0.5)
+    assert "maj@5" in shown(comparison_tables(result))
+
+
+def test_without_readable_answers_the_rest_is_compared_and_the_note_says_why(folders):
+    result = compare([one.path for one in folders])
+    assert [run.maj_at for run in result.runs] == [None, None]
+    assert "Unknown task 'toy'" in result.notes[0]
+    assert "maj@" not in shown(comparison_tables(result))
+
+
+def test_modes_and_tests_of_every_run_against_the_first(tmp_path, folders, write_evaluation):
+    third = write_evaluation(tmp_path / "third", 0.8, seed=7, fingerprint="f3", num_samples=16)
+    result = compare([one.path for one in (*folders, third)])
+    assert result.runs[0].support is None
+    p_values = [run.support.p_rates for run in result.runs[1:]]
+    # Five problems that all got better: at best 2 / 2^5.
+    assert p_values == pytest.approx([0.0625, 0.0625])
+    assert [run.p_rates_holm for run in result.runs[1:]] == pytest.approx([0.125, 0.125])
+    assert [run.modes.values[0].mean for run in result.runs] == [1.0, 1.0, 1.0]
+    text = shown(comparison_tables(result))
+    for part in ("by chance", "(0.125)", "adjusted for 2 runs (Holm)", "modes a problem"):
+        assert part in text
+
+
+def test_patterns_are_shares_of_answers_clustered_by_problem(tmp_path):
+    first = write_texts(tmp_path / "a", [["x", "y"], ["x", "x"]])
+    second = write_texts(tmp_path / "b", [["x", "x"], ["xy", "x"]], fingerprint="f1")
+    request = PatternRequest(("x", "y"), lambda text: [letter for letter in "xy" if letter in text])
+    result = compare([first, second], patterns=request)
+    assert [interval.mean for interval in result.runs[0].patterns.values] == [0.75, 0.25]
+    assert [interval.mean for interval in result.runs[1].patterns.difference] == [0.25, 0.0]
+    # Problem 0 moves y by -1/2 and problem 1 by +1/2: the paired interval spans both.
+    assert (result.runs[1].patterns.difference[1].low, result.runs[1].patterns.difference[1].high) == (-0.5, 0.5)
+    assert "Found by: rules, first 2 samples of a problem" in shown(comparison_tables(result))
+    only_first = PatternRequest(("x", "y"), request.classify, num_samples=1)
+    assert [one.mean for one in compare([first, second], patterns=only_first).runs[0].patterns.values] == [1.0, 0.0]
+    with pytest.raises(ConfigError, match="at least 1"):
+        PatternRequest(("x",), request.classify, num_samples=0)
+
+
+# ---- several benchmarks ----------------------------------------------------------------------------------------------
+
+
+def test_macro_average_gives_every_benchmark_one_vote(tmp_path):
+    for run, wrong_in_big in (("a", 0), ("b", 3)):
+        write_texts(tmp_path / run / "small/test", [["#### 5", "#### 6"]], fingerprint=run)
+        big = [["#### 6"] * 4] * wrong_in_big + [["#### 5"] * 4] * (6 - wrong_in_big)
+        write_texts(tmp_path / run / "big/test", big, fingerprint=run)
+    result = compare_suites([tmp_path / "a", tmp_path / "b"])
+    assert list(result.benchmarks) == ["big/test", "small/test"]
+    assert result.ks == (1, 2)  # the small one has two samples only; its pass@4 would be of other problems
+    # a: (1 + 0.5) / 2 and (1 + 1) / 2; b: (0.5 + 0.5) / 2 and (0.5 + 1) / 2, although 6 of its 7 problems are in one.
+    assert [[one.mean for one in run.pass_at.values] for run in result.macro] == [[0.75, 1.0], [0.5, 0.75]]
+    assert [one.mean for one in result.macro[1].pass_at.difference] == [-0.25, -0.25]
+    assert result.macro[0].pass_at.difference == ()
+    # a vote of two in the small benchmark is a tie: 1/2
+    assert [one.mean for one in result.macro[0].maj_at.values] == [0.75, 0.75]
+    assert json.loads(json.dumps(result.to_dict()))["ks"] == [1, 2]
+    text = shown(suite_tables(result))
+    for part in ("macro average", "small/test", "Mean over 2 benchmarks"):
+        assert part in text
+
+
+def test_averages_over_different_benchmarks_are_refused(tmp_path):
+    write_texts(tmp_path / "a/small", [["#### 5"]])
+    write_texts(tmp_path / "a/big", [["#### 5"]])
+    write_texts(tmp_path / "b/small", [["#### 5"]])
+    with pytest.raises(RecordError, match="only one of them has big"):
+        compare_suites([tmp_path / "a", tmp_path / "b"])
+    with pytest.raises(RecordError, match="is no evaluation"):
+        benchmarks_of(tmp_path / "a/small")

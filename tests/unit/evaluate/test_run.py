@@ -9,7 +9,7 @@ import time
 import pytest
 
 from killick.errors import ConfigError, DataError, RecordError
-from killick.evaluate import run as run_module
+from killick.evaluate.backends.transformers import LoadedModel
 from killick.evaluate.folder import load
 from killick.evaluate.run import evaluate
 from killick.verifiers.number import NumberVerifier
@@ -127,7 +127,7 @@ def test_finished_evaluation_is_not_sampled_again(go, make_spec, tmp_path, monke
     def never(*args, **kwargs):
         raise AssertionError("sampled again")
 
-    monkeypatch.setattr(run_module, "sample", never)
+    monkeypatch.setattr(LoadedModel, "sample", never)
     assert go(make_spec(), tmp_path).summary == first.summary
 
 

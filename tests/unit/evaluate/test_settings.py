@@ -84,6 +84,20 @@ def test_spec_survives_json(make_spec):
         EvaluationSpec.from_dict({"task": "toy"})
 
 
+def test_the_backend_names_an_evaluation_and_old_ones_keep_their_hash(make_spec):
+    spec = make_spec()
+    served = dataclasses.replace(spec, backend={"name": "openai", "dialect": "vllm"})
+    other = dataclasses.replace(spec, backend={"name": "openai", "dialect": "plain"})
+    assert len({spec.hash(), served.hash(), other.hash()}) == 3
+    assert EvaluationSpec.from_dict(json.loads(json.dumps(served.to_dict()))).hash() == served.hash()
+    old = {key: value for key, value in spec.to_dict().items() if key != "backend"}
+    assert EvaluationSpec.from_dict(old).hash() == spec.hash()
+    assert not [key for key in spec.defining() if key.startswith("backend")]
+    for bad in ({}, "openai", {"name": 3}):
+        with pytest.raises(RecordError):
+            EvaluationSpec.from_dict({**spec.to_dict(), "backend": bad})
+
+
 def test_fingerprint_follows_content_not_place(tmp_path, model, tokenizer):
     for name in ("one", "two"):
         model.save_pretrained(tmp_path / name)

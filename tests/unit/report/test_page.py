@@ -55,7 +55,8 @@ def _without_plotly(text):
 
 def test_sections_in_reading_order(page):
     shown = [attributes["id"] for tag, attributes in Reader(page).elements if tag == "section"]
-    assert shown == ["summary", "coverage", "frontier", "training", "modes", "reasons", "samples", "settings"]
+    assert shown[:4] == ["summary", "coverage", "support", "frontier"]
+    assert shown[4:] == ["training", "modes", "reasons", "samples", "settings"]
     links = [attributes["href"] for tag, attributes in Reader(page).elements if tag == "a"]
     assert links == [f"#{name}" for name in shown]
 
@@ -160,7 +161,8 @@ def test_figures_hold_the_estimates(study_dir, page):
 
 def test_settings_stand_beside_every_figure_and_table_of_estimates(page):
     captions = re.findall(r'<p class="caption">(.*?)</p>', page)
-    assert len(captions) == 2 * (3 + 1 + 1 + 2 + 1)  # per split: 3 tables, coverage, frontier, modes twice, verdicts
+    # per split: 3 tables, coverage, support twice, frontier, modes twice, verdicts
+    assert len(captions) == 2 * (3 + 1 + 2 + 1 + 2 + 1)
     for caption in captions:
         assert "problems × 16 samples each" in caption
         assert "temperature 1.0" in caption
@@ -178,7 +180,7 @@ def test_missing_data_omits_a_panel_and_is_said(synthetic, tmp_path):
     text = write_report(folder).read_text(encoding="utf-8")
     shown = [attributes["id"] for tag, attributes in Reader(text).elements if tag == "section"]
     # no log: no training; no mode labels: no modes; one sample: nothing but pass@1, so no frontier
-    assert shown == ["summary", "coverage", "reasons", "samples", "settings"]
+    assert shown == ["summary", "coverage", "support", "reasons", "samples", "settings"]
     assert "arms/grpo-0.02/seed1 has no finished evaluation" in text
 
 

@@ -1,0 +1,1 @@
+"""The lab: each objective against its closed form, on problems small enough to enumerate."""
