@@ -94,7 +94,8 @@ def construct(kind: str, name: str, component: Any, settings: Mapping[str, Any])
     """A dataclass from settings out of a recipe, refusing what it does not have.
 
     Args:
-        kind, name: for messages, e.g. "guide" and "branch".
+        kind: for messages, e.g. "guide".
+        name: likewise, e.g. "branch".
         component: the dataclass.
         settings: field -> value.
 

@@ -48,7 +48,7 @@ def chosen(table: RepairTable, count: int) -> list[int]:
 
 
 def token_view(arms: Sequence[tuple[str, RepairTable]], count: int) -> Markup:
-    """Up to `count` repairs of each (label, table), with the switches and a legend; the first arm with plans is open."""
+    """Up to `count` repairs of each (label, table), with switches and a legend; the first arm with plans is open."""
     planned = [place for place, (_, table) in enumerate(arms) if np.isfinite(table.plan_chars_M).any()]
     shown = planned[0] if planned else 0
     blocks = [
