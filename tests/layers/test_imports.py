@@ -37,6 +37,8 @@ FORBIDDEN = {
         "killick.cli",
         "killick.evaluate.sample",
     ],
+    "killick.lab.anchors": ["trl", "transformers", "killick.engines", "killick.cli"],
+    "killick.lab.repair": ["trl", "transformers", "killick.engines", "killick.cli"],
     "killick.cli": ["torch", "trl", "transformers", "plotly", "math_verify"],
     "killick.engines.trl.trainer": ["killick.cli", "killick.report", "killick.evaluate"],
 }

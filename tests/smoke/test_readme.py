@@ -67,6 +67,8 @@ def test_command(line, workplace, byte_llama, gsm8k, shrunk, monkeypatch):
     elif argv[:2] == ["nano", "build"]:
         argv += ["--steps", "2", "--no-score"]
     elif argv[0] == "study":
+        only = [value for flag, value in zip(argv, argv[1:], strict=False) if flag == "--arm"]
+        assert studies.load_study(argv[1], only=only).arms
         argv = ["study", "quickstart.toml", "--out", "runs/quickstart"]
     elif argv[:2] == ["tasks", "validate"]:
         argv += ["--limit", "20"]
