@@ -171,6 +171,7 @@ ENDS = """
 import os, signal, sys, threading, time
 from killick.verifiers.service import Service
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that started this in the background ignores it
 service = Service(workers=2)
 service.call("operator:add", [["a", "b"], ["c", "d"]], 60)
 print(*[worker.process.pid for worker in service._all], flush=True)
