@@ -21,6 +21,7 @@ Samples = Annotated[int, typer.Option("--k", help="Samples of the coverage.")]
 Seed = Annotated[int, typer.Option(help="Seed; the same seed gives the same numbers.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder of JSON, PNG and lab.html.")]
 FOLDER = Path("runs/lab")
+FILES = "Prints tables; writes JSON, a PNG and a panel of lab.html into --out.\n\n"
 
 
 def _finish(run: Callable[..., dict[str, Any]], settings: Any, folder: Path) -> None:
@@ -44,7 +45,7 @@ def _finish(run: Callable[..., dict[str, Any]], settings: Any, folder: Path) -> 
 
 @app.command(
     help="Where every kl_form with every guide ends, against q·π_ref·exp(r/β)/Z.\n\n"
-    "Examples:\n\n    killick lab anchors\n    killick lab anchors --branching 4 --depth 3 --beta 0.1 --tau 1.0"
+    f"{FILES}Examples:\n\n    killick lab anchors\n    killick lab anchors --branching 4 --depth 3 --beta 0.1 --tau 1.0"
 )
 def anchors(
     branching: Branching = 3,
@@ -69,7 +70,7 @@ def anchors(
 
 @app.command(
     help="Theorem 4.3: how large q must be to bring a rare right answer into the support; zero stays zero.\n\n"
-    "Examples:\n\n    killick lab support\n    killick lab support --delta 0.01 --mass 1e-4"
+    f"{FILES}Examples:\n\n    killick lab support\n    killick lab support --delta 0.01 --mass 1e-4"
 )
 def support(
     branching: Branching = 3,
@@ -92,7 +93,7 @@ def support(
 
 @app.command(
     help="SORT's weight where the true plan is known: error, bound and regret as plans get worse.\n\n"
-    "Examples:\n\n    killick lab repair\n    killick lab repair --alternatives 32 --certainty 0.8"
+    f"{FILES}Examples:\n\n    killick lab repair\n    killick lab repair --alternatives 32 --certainty 0.8"
 )
 def repair(
     texts: Annotated[int, typer.Option(help="Reference texts.")] = 64,
@@ -113,7 +114,7 @@ def repair(
 
 @app.command(
     help="Coverage lost to sampling noise: GRPO in small groups against its exact mean, with and without anchors.\n\n"
-    "Examples:\n\n    killick lab shrinkage\n    killick lab shrinkage --group 2 --group 8 --beta 0.05\n"
+    f"{FILES}Examples:\n\n    killick lab shrinkage\n    killick lab shrinkage --group 2 --group 8 --beta 0.05\n"
     "    killick lab shrinkage --advantage standardised --spread 1"
 )
 def shrinkage(

@@ -17,6 +17,7 @@ def _group() -> None:
 
 @app.command(
     help="Pretrain the base model from scratch (seeded; at most 30 minutes on 2 cores).\n\n"
+    "It needs no data and no network.\n\n"
     "Examples:\n\n    killick nano build --out models/nano\n    killick nano build --out models/weak --steps 800"
 )
 def build(

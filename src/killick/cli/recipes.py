@@ -11,6 +11,8 @@ from killick.study import shipped_studies
 
 HELP = """List the shipped recipes and studies, or print one.
 
+A printed one is a starting point for your own.
+
 Examples:
 
     killick recipes

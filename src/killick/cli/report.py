@@ -9,6 +9,8 @@ from killick.cli.console import written
 
 HELP = """Write one HTML page (works offline) of a study, a run folder or an evaluation folder.
 
+The same inputs give the same bytes.
+
 Examples:
 
     killick report runs/quickstart

@@ -53,20 +53,22 @@ def list_() -> None:
 )
 def show(
     name: Annotated[str, typer.Argument(help="Task.")],
-    split: Annotated[str, typer.Option(help="Split.")] = "train",
+    split: Annotated[str | None, typer.Option(help="Split. Default: the first.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Rows to print.")] = 5,
     set_: SettingsOption = None,
 ) -> None:
     """See help."""
-    for row in TASKS.build(name, **parse_settings(set_)).rows(split, limit):
+    task: Task = TASKS.build(name, **parse_settings(set_))
+    for row in task.rows(split or task.splits[0], limit):
         typer.echo(json.dumps(dataclasses.asdict(row), ensure_ascii=False))
 
 
 @app.command(
     help="Check every gold: written as a model would write it, it must be judged right; a wrong gold, wrong.\n\n"
+    "Rows that fail are listed, and the exit code is 1.\n\n"
     "Examples:\n\n    killick tasks validate countdown\n"
-    "    killick tasks validate gsm8k --split test --set path=../shared/data/bench\n"
-    "    killick tasks validate all --set path=../shared/data/bench"
+    "    killick tasks validate gsm8k --split test --set path=data/bench\n"
+    "    killick tasks validate all --set path=data/bench"
 )
 def validate(
     name: Annotated[str, typer.Argument(help="Task, or `all`: every task whose data is at hand.")],
@@ -124,7 +126,7 @@ def _at_hand(settings: dict[str, Any]) -> Iterator[tuple[str, Task, str]]:
 @app.command(
     help="Find evaluation problems that are also in training, by text and by 13-grams; exit code 1 if any.\n\n"
     "Each side is a task, `task:split`, or a file (.jsonl or .parquet with a column `problem`).\n\n"
-    "Examples:\n\n    killick tasks overlap math_train:train math500 --set path=../shared/data/bench\n"
+    "Examples:\n\n    killick tasks overlap math_train:train math500 --set path=data/bench\n"
     "    killick tasks overlap mine.jsonl aime25"
 )
 def overlap(

@@ -176,9 +176,11 @@ def check_lengths(
     """
     for row, prompt in zip(rows, prompts, strict=True):
         if limit is not None and len(prompt) + settings.max_tokens > limit:
+            room = limit - len(prompt)
+            cure = f"Set sampling.max_tokens <= {room}" if room > 0 else "Take a model with more positions"
             raise ConfigError(
                 f"Problem {row.uid!r} has {len(prompt)} prompt tokens; with max_tokens = {settings.max_tokens} that "
-                f"exceeds the {limit} positions of the model. Set sampling.max_tokens <= {limit - len(prompt)}."
+                f"exceeds the {limit} positions of the model. {cure}."
             )
 
 

@@ -158,9 +158,11 @@ def terminal_tables(panel: Panel) -> list[Any]:
             table = RichTable(title=escape(item.heading), title_justify="left", caption_justify="left")
             texts = [[cell.text if isinstance(cell, Cell) else cell for cell in row] for row in item.rows]
             for place, column in enumerate(item.columns):
-                # Headings may wrap in a narrow terminal, entries may not.
-                width = max((len(row[place]) for row in texts), default=0)
-                table.add_column(escape(column), justify="left" if place == 0 else "right", min_width=width)
+                # As narrow as its entries and the words of its heading: headings wrap, entries do not. Else rich may
+                # make a wide table wider than the terminal and cut off its last columns.
+                heading = column.replace("@", " @")
+                width = max(map(len, [*heading.split(), *(row[place] for row in texts)]))
+                table.add_column(escape(heading), justify="left" if place == 0 else "right", width=width)
             for row in texts:
                 table.add_row(*map(escape, row))
             shown.append(table)

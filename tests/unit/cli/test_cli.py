@@ -12,7 +12,8 @@ COMMANDS = ["train", "evaluate", "compare", "report", "study", "recipes", "docto
 @pytest.mark.parametrize(
     "argv",
     [[c, "--help"] for c in COMMANDS[:-3]]
-    + [["tasks", s, "--help"] for s in ("list", "show", "validate")]
+    + [["tasks", s, "--help"] for s in ("list", "show", "validate", "overlap")]
+    + [["lab", s, "--help"] for s in ("anchors", "support", "repair", "shrinkage")]
     + [["nano", "build", "--help"]],
 )
 def test_help_has_an_example(argv, capsys):
@@ -20,6 +21,7 @@ def test_help_has_an_example(argv, capsys):
     text = capsys.readouterr().out
     assert "Example" in text
     assert f"killick {' '.join(argv[:-1])}" in text.replace("\n", " ")
+    assert all(line.count("killick ") < 2 for line in text.splitlines()), "examples run together"
 
 
 def test_every_command_is_listed_here():
@@ -92,6 +94,8 @@ def test_wrong_use(argv, message, capsys, tmp_path):
 
 
 def test_tasks_show_prints_json_lines(capsys):
+    assert run(["tasks", "show", "countdown", "--limit", "1"]) == 0  # the first split
+    assert "train" in json.loads(capsys.readouterr().out)["uid"]
     assert run(["tasks", "show", "countdown", "--split", "hard", "--limit", "2"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(rows) == 2

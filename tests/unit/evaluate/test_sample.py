@@ -7,7 +7,7 @@ import torch
 from transformers import GenerationConfig
 
 from killick.errors import ConfigError, DataError
-from killick.evaluate.sample import sample
+from killick.evaluate.sample import check_lengths, sample
 from killick.evaluate.settings import SamplingSettings
 from killick.prompts import render_prompts
 from killick.tasks.types import Row
@@ -191,6 +191,8 @@ def test_too_long_a_completion_is_refused_with_the_allowed_length(model, tokeniz
     # Longest prompt: <s> abcde > = 7 tokens of 64 positions; the first problem has 3, and 61 still fit there.
     with pytest.raises(ConfigError, match=r"'p1' has 4 prompt tokens.*max_tokens <= 60"):
         draw(model, tokenizer, rows, settings(max_tokens=61))
+    with pytest.raises(ConfigError, match=r"'p1' has 4 prompt tokens.*Take a model with more positions\.$"):
+        check_lengths(4, rows[1:2], [[0] * 4], settings(max_tokens=1))  # no length would fit
 
 
 def test_nothing_to_end_a_completion_is_refused(model, rows):

@@ -1,13 +1,15 @@
 """The files of an experiment: JSON, PNG and one page, all from the same numbers."""
 
+import io
 import json
 import re
 import sys
 
 import pytest
+from rich.console import Console
 
 from killick.errors import ConfigError, RecordError
-from killick.lab import repair
+from killick.lab import anchors, repair
 from killick.lab.output import check_drawing, panel_of, terminal_tables, write
 from killick.report.types import Cell, Table
 
@@ -58,6 +60,18 @@ def test_terminal_tables_hold_the_panel_tables(data):
     tables = [item for item in panel.items if isinstance(item, Table)]
     shown = terminal_tables(panel)
     assert [table.row_count for table in shown] == [len(table.rows) for table in tables] == [5, 16]
+
+
+def test_terminal_tables_are_shown_whole_in_a_log():
+    # 140 columns is what `killick.cli.console` takes where there is no terminal; all of the widest table must be there.
+    panel = panel_of(anchors.run(anchors.AnchorsSettings(branching=2, depth=1, correct=1, seeds=1)))
+    console = Console(width=140, record=True, file=io.StringIO())
+    for table in terminal_tables(panel):
+        console.print(table)
+    text = console.export_text()
+    assert "…" not in text
+    assert "moved" in text  # the last column
+    assert all(line.endswith("│") for line in text.splitlines() if line.startswith("│"))
 
 
 def test_matplotlib_is_asked_for_first(monkeypatch):

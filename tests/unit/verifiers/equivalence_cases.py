@@ -418,6 +418,8 @@ CASES: dict[str, list[tuple[str, str, bool]]] = {
         (r"-\frac{a}{b}", r"\frac{a}{-b}", True),
     ],
     "number_format": [
+        ("-12.5", "－１２．５", True),  # full-width characters
+        ("12", "１３", False),
         ("1000", "1,000", True),
         ("1000", "1000.0", True),
         ("1000", "1000.", True),

@@ -18,7 +18,8 @@ _CHARACTERS = str.maketrans(
         "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}", "⅛": r"\frac{1}{8}", "²": "^2 ", "³": "^3 ",
         "ℝ": r"\mathbb{R}", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "λ": r"\lambda ", "’": "'", "′": "'",
         "，": ",", "（": "(", "）": ")", "：": ":", "；": ";", "％": "%", "∖": r"\setminus ", "￥": "¥",
-        "“": '"', "”": '"',
+        "“": '"', "”": '"', "．": ".", "＋": "+", "－": "-", "＝": "=",
+        **{chr(0xFF10 + digit): str(digit) for digit in range(10)},  # full-width digits
     }
 )  # fmt: skip
 _WORD_END = r"(?![A-Za-z])"
