@@ -1,6 +1,6 @@
 r"""Whole-number answers in a range, as in the AIME: `\boxed{073}`, "Answer: 73", "#### 73" are all 73.
 
-Where the answer is looked for is what `number` does; text after it, units in words and a degree sign do not matter, an
+Where the answer is looked for is what `number` does, and then an `<answer>` tag or a marker in bold print; text after it, units in words and a degree sign do not matter, an
 unevaluated expression or a list is no answer.
 """
 
@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from killick.errors import ConfigError, DataError
+from killick.verifiers.final import final_answer
 from killick.verifiers.number import NumberVerifier, exact
 from killick.verifiers.types import RIGHT, Verdict, wrong
 
@@ -57,7 +58,10 @@ class IntegerVerifier:
         """
         self.check_gold(answer)
         reader = NumberVerifier(last_number=self.last_number, max_chars=self.max_chars)
-        found = reader.extract(_DEGREES.sub("", completion[-self.max_chars :]))
+        text = _DEGREES.sub("", completion[-self.max_chars :])
+        found = reader.extract(text)
+        if found == "no_answer" and (place := final_answer(text)) is not None:  # a tag, or a marker in bold print
+            found = reader.extract(f"\\boxed{{{place.text.strip(' *_`.')}}}")
         if isinstance(found, str):
             return wrong(found)
         return RIGHT if found == exact(answer) else wrong()

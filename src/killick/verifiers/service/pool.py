@@ -1,7 +1,7 @@
 """A pool of worker processes for calls that may never end: killed and replaced when they exceed their bounds.
 
 Workers are plain child processes with pipes, not `multiprocessing` ones: they start from any thread, from a daemonic
-process and inside Ray, need no `__main__` guard, and share nothing with a parent that was forked or spawned. There are
+process, need no `__main__` guard, and share nothing with a parent that was forked or spawned. There are
 no background threads: whoever calls waits for the pipes itself, so nothing is left running between calls.
 """
 
