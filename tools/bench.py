@@ -226,6 +226,8 @@ def show(result: dict[str, Any]) -> None:
         table.add_row("sampling rate, killick / generate", name, f"{entry['rate_ratio']:.2f}")
     if "verify" in result:
         table.add_row("verification rate, service / math-verify", "–", f"{result['verify']['ratio']:.1f}")
+    for step, entry in result.get("records", {}).get("steps", {}).items():
+        table.add_row(f"100,000 records, {step}", "–", f"{entry['own_s']:.1f} s, {entry['peak_mib']} MiB")
     for entry in result.get("repair", []):
         what = f"step time, SORT / GRPO, {entry['failed_share']:.0%} of groups failed"
         table.add_row(what, "nano", f"{entry['time_ratio']:.3f}")

@@ -127,6 +127,18 @@ def run(num_problems: int = 400, num_samples: int = 250) -> dict[str, Any]:
     }  # fmt: skip
 
 
+UNIT = 2**20 if sys.platform == "darwin" else 2**10
+
+
+def own_peak_mib() -> float:
+    """Highest resident memory of this process. On Linux ru_maxrss would start at what the parent had."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / UNIT
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 2**10
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", type=int, default=400)
@@ -137,10 +149,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.step:
         own_s, cpu_s = step(asked.step, asked.folder, asked.samples)
-        unit = 2**20 if sys.platform == "darwin" else 2**10
-        peak, worker = (
-            resource.getrusage(who).ru_maxrss / unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-        )
+        peak, worker = own_peak_mib(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / UNIT
         spent = {"own_s": round(own_s, 2), "cpu_s": round(cpu_s, 2)}
         print(json.dumps({**spent, "peak_mib": round(peak), "worker_peak_mib": round(worker)}))
         return

@@ -76,6 +76,8 @@ def pairs(path: Path, wanted: list[tuple[str, str]], ks: tuple[str, ...]) -> str
     rows = []
     for split in next(iter(models.values()))["splits"]:
         for name, other in wanted:
+            if name not in models:
+                continue
             found = models[name]["splits"][split]["differences"].get(other)
             if found is not None:
                 cells = [interval(found["pass_at_k"][k], signed=True) for k in ks]
@@ -100,6 +102,7 @@ SORT_PAIRS = [
     ("sage_sort-coefficient0.5", "grpo"),
     ("sort-coefficient0.5", "dft-coefficient0.5"),
     ("sage_sort-coefficient0.5", "sort-coefficient0.5"),
+    ("sort_true_plan-coefficient0.5", "sort-coefficient0.5"),
 ]
 
 
@@ -196,6 +199,27 @@ def repair_cost(path: Path) -> str:
     return table(header, rows)
 
 
+def records(path: Path) -> str:
+    data = read(path)
+    rows = [
+        [name, f"{step['own_s']:.1f}", f"{step['process_s']:.1f}", str(step["peak_mib"])]
+        for name, step in data["records"]["steps"].items()
+    ]
+    return table(["step", "own time, s", "whole process, s", "peak memory, MiB"], rows)
+
+
+def verify(path: Path) -> str:
+    data = read(path)["verify"]
+    errors = [f"{d['right_rejected']} right rejected, {d['wrong_accepted']} wrong accepted"
+              for d in (data["service_errors"], data["math_verify_errors"])]  # fmt: skip
+    rows = [
+        ["killick", f"{data['service_items_per_s']:,.0f}", errors[0]],
+        ["math-verify in a loop", f"{data['math_verify_items_per_s']:,.0f}", errors[1]],
+        ["ratio", f"{data['ratio']:.1f}", ""],
+    ]
+    return table([f"{data['items']:,} answers, {data['processors']} processors", "items/s", "errors"], rows)
+
+
 def frontier(path: Path, target: Path, split: str) -> str:
     """pass@1 against pass@128, one curve a method over its sweep."""
     import matplotlib
@@ -254,6 +278,8 @@ def blocks(runs: Path) -> dict[str, tuple[Path, Callable[[], str]]]:
         "sort_weak_repairs": (weak, lambda: repairs(weak)),
         "bench": (speed, lambda: bench(speed)),
         "repair_cost": (speed, lambda: repair_cost(speed)),
+        "verify": (speed, lambda: verify(speed)),
+        "records": (speed, lambda: records(speed)),
     }
 
 

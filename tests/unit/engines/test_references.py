@@ -459,6 +459,12 @@ def test_a_plan_that_spells_a_special_token_counts_as_none(caplog: pytest.LogCap
     assert "2 of 2 references have no plan in column 'plan'" in caplog.text
 
 
+def test_a_streamed_data_set_is_refused() -> None:
+    it = case("qwen2_5")
+    with pytest.raises(DataError, match=r"IterableDataset can only be read in order.*without streaming"):
+        References.build(dataset(it.text).to_iterable_dataset(), it.encoder, **NO_LIMITS)
+
+
 def test_rows_of_one_uid_must_agree() -> None:
     it = case("qwen2_5")
     same = {"prompt": [it.prompts[0]] * 2, "uid": ["a", "a"]}
@@ -510,3 +516,5 @@ def test_uids() -> None:
     assert uid_of({"prompt": "b"}) == "c100f95c1913f9c7"
     assert uid_of({"prompt": prompt}) == uid_of({"prompt": json.loads('[{"content": "Größe?", "role": "user"}]')})
     assert uid_of({"prompt": prompt}) != uid_of({"prompt": prompt * 2})
+    with pytest.raises(DataError, match=r"not text .*Give every row a uid"):
+        uid_of({"prompt": [{"role": "user", "content": [{"type": "image", "image": b"\x89PNG"}]}]})

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -11,19 +12,22 @@ from engine_kit import assert_same, make_trainer, run, script_rollouts
 from transformers import AutoTokenizer
 
 from killick import KillickConfig, KillickTrainer
+from killick.engines.trl.checkpoint import description
 from killick.engines.trl.plans import _plan_sampling, _written
 from killick.engines.trl.turns import TurnEncoder
-from killick.errors import ConfigError, DataError
+from killick.errors import ConfigError, DataError, RecordError
+from killick.methods.plan import TextWording
+from killick.methods.repairs.nll import NllRepair
 from killick.methods.sort import RepairSettings
 from killick.nano import base_path
 from killick.tasks.countdown import Countdown, CountdownWording
 
 
-def trainer_of(folder, change=None, *, settings=None, **arguments):
+def trainer_of(folder, change=None, *, settings=None, wording=None, **arguments):
     """A trainer with SORT; `change` edits the rows of its data set."""
     shared = {"kl_form": "none", "beta": 0.0, "correctness_reward": "correct", "max_steps": 3}
     repair = {"repair": "geometric", "repair_settings": {"batch_size": 2, "max_plan_tokens": 12, **(settings or {})}}
-    extra = {"plan_wording": CountdownWording()}
+    extra = {"plan_wording": wording or CountdownWording()}
     if change is not None:
         rows = [{key: getattr(row, key) for key in ("prompt", "answer", "solution", "uid")} for row in
                 Countdown().rows("train", 24)]  # fmt: skip
@@ -64,6 +68,27 @@ def test_unusable_references_are_counted_and_their_failures_not_repaired(tmp_pat
 def test_nothing_usable_is_an_error_before_training(tmp_path):
     with pytest.raises(DataError, match=r"None of the 24 rows has a usable reference.*too_long 24"):
         trainer_of(tmp_path, lambda row, _: row, settings={"max_reference_tokens": 5})
+
+
+def test_a_prompt_that_cannot_take_a_plan_is_left_out_before_training(tmp_path, caplog):
+    def prefill(row, n):
+        beginning = [{"role": "assistant", "content": "Let me see."}] if n % 3 == 1 else []
+        return {**row, "prompt": [*row["prompt"], *beginning]}
+
+    with caplog.at_level(logging.WARNING):
+        trainer = trainer_of(tmp_path / "sort", prefill, wording=TextWording())
+    counts = trainer._killick_repairer.references.counts
+    assert {k: v for k, v in counts.items() if v} == {"usable": 16, "unfit": 8}
+    assert "does not end with a user turn" in caplog.text
+    plain = trainer_of(tmp_path / "dft", prefill, repair="dft", repair_settings={"batch_size": 2})
+    assert plain._killick_repairer.references.counts["usable"] == 24  # nobody asks for a plan there
+
+
+def test_a_host_that_shows_more_than_the_prompt_or_drops_the_uid_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="column 'image'"):
+        trainer_of(tmp_path, lambda row, _: {**row, "image": None})
+    with pytest.raises(ConfigError, match="remove_unused_columns=True takes out"):
+        trainer_of(tmp_path, remove_unused_columns=True)
 
 
 def test_a_batch_that_could_never_be_full_is_refused(tmp_path):
@@ -158,14 +183,19 @@ def test_a_reward_that_cannot_judge_references_leaves_them_unchecked(tmp_path, c
 
 
 def test_vllm_gets_the_settings_of_a_plan_and_its_own_back():
-    backend = SimpleNamespace(temperature=1.0, top_p=0.9, max_completion_length=512, stop="x")
+    own = {
+        "temperature": 1.0, "top_p": 0.9, "top_k": 20, "min_p": 0.1, "structured_outputs_regex": "[0-9]+",
+        "max_completion_length": 512, "stop": "x",
+    }  # fmt: skip
+    backend = SimpleNamespace(**own)
     trainer = SimpleNamespace(use_vllm=True, vllm_generation=backend)
     seen = []
     with contextlib.suppress(RuntimeError), _plan_sampling(trainer, RepairSettings(max_plan_tokens=64)):
-        seen.append((backend.temperature, backend.top_p, backend.max_completion_length))
+        seen.append(dict(vars(backend)))
         raise RuntimeError
-    assert seen == [(0.0, 1.0, 64)]
-    assert vars(backend) == {"temperature": 1.0, "top_p": 0.9, "max_completion_length": 512, "stop": "x"}
+    free = {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "structured_outputs_regex": None}
+    assert seen == [{**own, **free, "max_completion_length": 64}]
+    assert vars(backend) == own
 
 
 def test_plans_are_greedy_unless_asked_otherwise_and_rollouts_stay_as_they_are(tmp_path):
@@ -175,6 +205,9 @@ def test_plans_are_greedy_unless_asked_otherwise_and_rollouts_stay_as_they_are(t
         assert (trainer.generation_config.do_sample, trainer.generation_config.max_new_tokens) == (False, 7)
     with _plan_sampling(trainer, RepairSettings(max_plan_tokens=7, plan_temperature=0.5)):
         assert (trainer.generation_config.do_sample, trainer.generation_config.temperature) == (True, 0.5)
+        # None would be filled from the model's own file, or with top_k = 50
+        filled, _ = trainer.model._prepare_generation_config(trainer.generation_config)
+        assert (filled.top_p, filled.top_k, filled.min_p) == (1.0, 0, 0.0)
     assert trainer.generation_config is before
     assert before.max_new_tokens == trainer.max_completion_length
 
@@ -201,6 +234,30 @@ def test_all_plans_of_a_batch_are_generated_together_and_scored_without_a_graph(
     assert scored.count((3, False)) == repairs  # with the plan
     assert scored.count((3, True)) == repairs  # the training forward pass is the score without the plan
     assert len(scored) == 3 + 2 * repairs  # one policy pass a step, and nothing else
+
+
+def test_a_second_call_of_train_repairs_at_its_first_step_too(tmp_path):
+    trainer = trainer_of(tmp_path, max_steps=1, per_device_train_batch_size=16)
+    first, second = run(trainer).log, run(trainer).log
+    assert first[0]["sort/repaired_num"] == second[-1]["sort/repaired_num"] == 2.0
+
+
+def test_a_state_of_other_data_is_refused_at_once(tmp_path):
+    repairer = trainer_of(tmp_path)._killick_repairer
+    state = {**repairer.state_dict(), "buffer": {"entries": [["elsewhere", 0]], "num_dropped": 0}}
+    with pytest.raises(RecordError, match=r"1 failed prompts .*'elsewhere'.* belongs to other data"):
+        repairer.load_state_dict(state)
+
+
+def test_the_settings_of_a_rule_belong_to_the_recipe(tmp_path):
+    @dataclass(frozen=True)
+    class Tempered(NllRepair):
+        scale: float = 0.5
+
+    trainer = trainer_of(tmp_path)
+    assert "rule_settings" not in description(trainer)
+    trainer._killick_repairer.rule = Tempered()
+    assert description(trainer)["rule_settings"] == {"scale": 0.5}
 
 
 def test_the_state_between_steps_holds_no_tensors(tmp_path):

@@ -88,7 +88,9 @@ def _repair_description(trainer: "KillickTrainer") -> dict[str, Any]:
     repairer = trainer._killick_repairer
     if repairer is None:
         return {"repair": NO_REPAIR}
-    return {"repair": type(repairer.rule).__name__, **asdict(repairer.settings)}
+    rule = repairer.rule
+    own: dict[str, Any] = asdict(rule) if is_dataclass(rule) and not isinstance(rule, type) else {}
+    return {"repair": type(rule).__name__, **asdict(repairer.settings), **({"rule_settings": own} if own else {})}
 
 
 def _buffer_path(folder: Path, rank: int) -> Path:

@@ -73,8 +73,8 @@ def _vllm_reads_settings_at_call_time() -> str | None:
     from trl.generation.vllm_generation import VLLMGeneration
 
     source = inspect.getsource(VLLMGeneration.generate)
-    wanted = ("self.temperature", "self.top_p", "self.max_completion_length")
-    missing = [w for w in wanted if w not in source]
+    own = ("temperature", "top_p", "top_k", "min_p", "structured_outputs_regex", "max_completion_length")
+    missing = [name for name in own if f"self.{name}" not in source]
     return f"VLLMGeneration.generate no longer reads {', '.join(missing)}" if missing else None
 
 

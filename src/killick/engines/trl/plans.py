@@ -75,6 +75,9 @@ def _plan_sampling(trainer: "KillickTrainer", settings: RepairSettings) -> Itera
         wanted: dict[str, Any] = {
             "temperature": settings.plan_temperature,
             "top_p": 1.0,
+            "top_k": 0,
+            "min_p": 0.0,
+            "structured_outputs_regex": None,  # the form of an answer is not that of a plan
             "max_completion_length": settings.max_plan_tokens,
         }
     else:
@@ -94,5 +97,7 @@ def _generation_config(trainer: "KillickTrainer", settings: RepairSettings) -> A
     config.max_new_tokens = settings.max_plan_tokens
     config.do_sample = settings.plan_temperature > 0.0
     config.temperature = settings.plan_temperature or 1.0
-    config.top_p, config.top_k, config.min_p = 1.0, None, None
+    # When sampling, None would mean what the model's own generation_config.json says (or 50), not "off".
+    off: tuple[int | None, float | None] = (0, 0.0) if config.do_sample else (None, None)
+    config.top_p, (config.top_k, config.min_p) = 1.0, off
     return config

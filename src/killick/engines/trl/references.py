@@ -49,7 +49,13 @@ def uid_of(row: Mapping[str, Any]) -> str:
 
 
 def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    try:
+        return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    except TypeError as error:  # an image in a message, say
+        raise DataError(
+            f"A prompt holds something that is not text ({error}), by which it cannot be told from others. Give every "
+            "row a uid, keep images in a column of their own, or train without repairs."
+        ) from error
 
 
 class References:
@@ -80,6 +86,7 @@ class References:
         plan_column: str | None,
         max_tokens: int | None,
         accepts: Callable[[Mapping[str, Any]], bool] | None,
+        guided: Callable[[Prompt, str], Prompt] | None = None,
     ) -> "References":
         """Go through a data set once and keep the rows whose reference can be used whole.
 
@@ -91,10 +98,16 @@ class References:
             max_tokens: longest reference, end-of-turn token included; None for no limit.
             accepts: row -> whether the task's verifier accepts its reference; None leaves that unchecked. Asked only
                 about rows that are usable otherwise.
+            guided: puts a plan into a prompt, DataError where it cannot: such a row is "unfit". None without plans.
 
         Raises:
-            DataError: a column is missing, no row is usable, or rows of one uid differ.
+            DataError: a streamed data set, a column is missing, no row is usable, or rows of one uid differ.
         """
+        if not hasattr(dataset, "__len__"):
+            raise DataError(
+                f"SORT finds reference solutions by uid, but a {type(dataset).__name__} can only be read in order. "
+                "Load the training data without streaming."
+            )
         absent = [name for name in ("prompt", column, plan_column) if name and name not in dataset.column_names]
         if absent:
             raise DataError(
@@ -105,7 +118,7 @@ class References:
         for start in range(0, len(dataset), _BATCH):
             columns = dataset[start : start + _BATCH]
             rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-            references._add(start, rows, max_tokens, accepts)
+            references._add(start, rows, max_tokens, accepts, guided)
         references._report()
         return references
 
@@ -137,11 +150,13 @@ class References:
         rows: list[dict[str, Any]],
         max_tokens: int | None,
         accepts: Callable[[Mapping[str, Any]], bool] | None,
+        guided: Callable[[Prompt, str], Prompt] | None,
     ) -> None:
         texts = [self._text(row) for row in rows]
         fresh = [n for n, text in enumerate(texts) if self._is_fresh(rows[n], text)]
         turns = self._encoder.encode_all([rows[n]["prompt"] for n in fresh], [texts[n] or "" for n in fresh])
-        for n, turn in zip(fresh, turns, strict=True):
+        for n, encoded in zip(fresh, turns, strict=True):
+            turn = encoded if guided is None else _unguided(guided, rows[n]["prompt"]) or encoded
             if isinstance(turn, Refusal):
                 fate: str = turn.kind
                 self._unfit = self._unfit or (turn.reason if fate == "unfit" else "")
@@ -200,3 +215,12 @@ class References:
         plan = row[self._plan_column] if self._plan_column else None
         usable = isinstance(plan, str) and plan.strip() and self._encoder.control_token(plan) is None
         return plan.strip() if plan is not None and usable else None
+
+
+def _unguided(guided: Callable[[Prompt, str], Prompt], prompt: Prompt) -> Refusal | None:
+    """Why a prompt cannot take a plan; found now, since it would end the training once its group fails."""
+    try:
+        guided(prompt, "1")
+    except DataError as error:
+        return Refusal("unfit", str(error))
+    return None

@@ -66,13 +66,15 @@ class Repairer:
 
     Raises:
         DataError: no usable reference in the training set, or a whole column is missing.
-        ConfigError: the chat template cannot give the same reference tokens in both contexts, or the batch is larger
-            than the number of usable references, so that it could never be full.
+        ConfigError: the policy sees more than the text of a prompt, or rows lose their uid; the chat template cannot
+            give the same reference tokens in both contexts; the batch is larger than the number of usable references,
+            so that it could never be full.
     """
 
     def __init__(
         self, trainer: "KillickTrainer", rule: RepairRule, settings: RepairSettings, wording: PlanWording
     ) -> None:
+        _check_host(trainer)
         self._trainer = trainer
         self.rule, self.settings, self.wording = rule, settings, wording
         self.buffer = FailureBuffer(settings.capacity)
@@ -89,6 +91,7 @@ class Repairer:
             plan_column="plan" if settings.plan_source == "column" else None,
             max_tokens=settings.max_reference_tokens,
             accepts=_judge(trainer),
+            guided=wording.guided if settings.plan_source != "none" else None,
         )
         if settings.plan_source != "none":
             example = self.references.example()
@@ -146,11 +149,7 @@ class Repairer:
 
     def _reference(self, failure: Failure) -> Reference:
         reference = self.references.get(failure.uid)
-        if reference is None:
-            raise RecordError(
-                f"The buffer of failed prompts names {failure.uid!r}, which the training set does not hold. The "
-                "checkpoint belongs to other data; start in a new folder."
-            )
+        assert reference is not None, "what enters the buffer, from a group or a checkpoint, has a reference"
         return reference
 
     def _score_with(self, references: list[Reference], plans: list[Plan]) -> Tensor:
@@ -243,20 +242,34 @@ class Repairer:
         """Restore.
 
         Raises:
-            RecordError: the state is damaged.
+            RecordError: the state is damaged, or made with other data.
         """
         try:
             self.buffer.load_state_dict(state["buffer"])
             self.num_repaired, self._without_reference = int(state["num_repaired"]), int(state["without_reference"])
         except (KeyError, TypeError, ValueError) as error:
             raise RecordError(f"The state of the repair slot is damaged ({error!r}).") from error
+        strange = [uid for uid, _ in self.buffer.state_dict()["entries"] if self.references.get(uid) is None]
+        if strange:
+            raise RecordError(
+                f"{len(strange)} failed prompts of the checkpoint ({strange[0]!r}, …) have no usable reference in the "
+                "training set: it belongs to other data. Use the data it was made with, or start in a new folder."
+            )
+
+    def forget_step(self) -> None:
+        """A new call of `train` counts its steps anew; a batch that an error left behind belongs to none of them."""
+        self._prepared_at, self._batch = None, None
 
 
 class _Watch(TrainerCallback):
-    """Says at the end when nothing was ever repaired, and why."""
+    """Begins with no step under way, and says at the end when nothing was ever repaired, and why."""
 
     def __init__(self, repairer: Repairer) -> None:
         self._repairer = repairer
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        """Forget the step of an earlier call."""
+        self._repairer.forget_step()
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         """Warn."""
@@ -267,6 +280,27 @@ class _Watch(TrainerCallback):
                 "usable reference. Lower [method.repair] batch_size, train longer, or check the reference column.",
                 state.global_step, len(repairer.buffer), repairer.settings.batch_size, repairer._without_reference,
             )  # fmt: skip
+
+
+def _check_host(trainer: "KillickTrainer") -> None:
+    """Refuse what would score references in another context than the policy sees, or lose the uids."""
+    columns = getattr(trainer.train_dataset, "column_names", None) or []
+    images = [name for name in ("image", "images") if name in columns]
+    if images:
+        raise ConfigError(
+            f"A repair reads text only, but the training data has the column {images[0]!r}: references would be scored "
+            "without the picture. Remove the column, or set repair='none'."
+        )
+    if trainer.environment_factories is not None:
+        raise ConfigError(
+            "A repair scores references after the prompt of the data set, but an environment writes its own. Train "
+            "without environment_factory, or set repair='none'."
+        )
+    if trainer.args.remove_unused_columns:
+        raise ConfigError(
+            "A repair finds the reference by the row's uid, which remove_unused_columns=True takes out of the batch. "
+            "Leave it at False."
+        )
 
 
 def _judge(trainer: "KillickTrainer") -> Callable[[Mapping[str, Any]], bool] | None:
