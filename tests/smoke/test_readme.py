@@ -1,5 +1,6 @@
 """What the README tells people to type is run here, shrunk to seconds where it would take minutes."""
 
+import itertools
 import json
 import re
 import shlex
@@ -67,7 +68,7 @@ def test_command(line, workplace, byte_llama, gsm8k, shrunk, monkeypatch):
     elif argv[:2] == ["nano", "build"]:
         argv += ["--steps", "2", "--no-score"]
     elif argv[0] == "study":
-        only = [value for flag, value in zip(argv, argv[1:], strict=False) if flag == "--arm"]
+        only = [value for flag, value in itertools.pairwise(argv) if flag == "--arm"]
         assert studies.load_study(argv[1], only=only).arms
         argv = ["study", "quickstart.toml", "--out", "runs/quickstart"]
     elif argv[:2] == ["tasks", "validate"]:

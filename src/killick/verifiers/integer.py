@@ -1,7 +1,7 @@
 r"""Whole-number answers in a range, as in the AIME: `\boxed{073}`, "Answer: 73", "#### 73" are all 73.
 
-Where the answer is looked for is what `number` does, and then an `<answer>` tag or a marker in bold print; text after it,
-units in words and a degree sign do not matter, an unevaluated expression or a list is no answer.
+Where the answer is looked for is what `number` does, and then an `<answer>` tag or a marker in bold print; text after
+it, units in words and a degree sign do not matter, an unevaluated expression or a list is no answer.
 """
 
 import re
