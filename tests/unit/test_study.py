@@ -213,6 +213,8 @@ def test_overrides_reach_every_job_and_arms_can_be_chosen():
     names = ["grpo", "sort-coefficient0.5", "dft-coefficient0.5"]
     chosen = studies.load_study("sort", 2, 1, ["model.name_or_path=models/weak", "trl.beta=0.1"], names)
     assert [arm.name for arm in chosen.arms] == ["grpo", "dft-coefficient0.5", "sort-coefficient0.5"]
+    assert [arm.against for arm in chosen.arms] == [None, None, "dft-coefficient0.5"]
+    assert studies.load_study("sort", only=["grpo", "sort-coefficient0.5"]).arms[1].against is None
     for arm in (None, *chosen.arms):
         sets = chosen.sets(arm, 0)
         assert {'model.name_or_path="models/weak"', "trl.beta=0.1"} <= set(sets)

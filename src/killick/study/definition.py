@@ -1,5 +1,6 @@
 """Study files: TOML to arms, seeds and overrides, with every key and component checked before anything runs."""
 
+import dataclasses
 import itertools
 import json
 import os
@@ -116,12 +117,16 @@ def load_study(
 
 
 def _chosen(arms: tuple[Arm, ...], only: Sequence[str]) -> tuple[Arm, ...]:
-    """The arms of these names, in the order of the file."""
+    """The arms of these names, in the order of the file; a counterpart that is not among them is forgotten."""
+    if not only:
+        return arms
     names = [arm.name for arm in arms]
     for name in only:
         if name not in names:
             raise ConfigError(f"--arm {name!r} is no arm of this study. {nearest(name, names)}")
-    return tuple(arm for arm in arms if not only or arm.name in only)
+    return tuple(
+        arm if arm.against in only else dataclasses.replace(arm, against=None) for arm in arms if arm.name in only
+    )
 
 
 def _pairs(overrides: Sequence[str]) -> dict[str, Any]:
