@@ -269,6 +269,10 @@ def blocks(runs: Path) -> dict[str, tuple[Path, Callable[[], str]]]:
         "frontier": (full, lambda: frontier(full, figures / "frontier_mixed.svg", "mixed")),
         "frontier_hard": (full, lambda: frontier(full, figures / "frontier_hard.svg", "hard")),
         "smollm2": (smol / "sage_branch" / "eval" / "test" / "summary.json", lambda: llm(smol)),
+        "gsm8k": (
+            runs / "smollm2_gsm8k" / "sage_branch" / "eval" / "test" / "summary.json",
+            lambda: llm(runs / "smollm2_gsm8k"),
+        ),
         "sort_tune": (sort_tune, lambda: chosen(sort_tune)),
         "sort": (sort, lambda: study_table(sort, ("1", "16", "128"))),
         "sort_pairs": (sort, lambda: pairs(sort, SORT_PAIRS, ("1", "4", "16", "64", "128"))),
