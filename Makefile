@@ -16,8 +16,11 @@ setup: ## environment only
 quickstart: setup ## the main job in minutes: GRPO loses coverage, SAGE at work; table and report
 	$(BIN)/killick study quickstart
 
-reproduce: setup ## the same over SEEDS seeds, two KL forms, several beta and guides (hours)
+reproduce: setup ## over SEEDS seeds: two KL forms, several beta and guides; SORT from two bases (hours)
 	$(BIN)/killick study reproduce --seeds $(SEEDS)
+	$(BIN)/killick study sort --seeds $(SEEDS)
+	test -d models/nano-1000 || $(BIN)/killick nano build --out models/nano-1000 --steps 1000
+	$(BIN)/killick study sort --seeds $(SEEDS) --set model.name_or_path=models/nano-1000 --out runs/sort_weak
 
 lint: setup
 	$(BIN)/ruff check .
