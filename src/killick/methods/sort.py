@@ -91,6 +91,11 @@ def build_repair(name: str | None, settings: Mapping[str, Any]) -> tuple[RepairR
         if idle:
             raise ConfigError(f"The repair rule {name!r} reads no plan, so {', '.join(idle)} has no effect. Remove it.")
         settings = {**settings, "plan_source": "none"}
+    source = settings.get("plan_source", "policy")
+    unread = {"policy": (), "column": ("plan_temperature",), "none": ("max_plan_tokens", "plan_temperature")}
+    for key in unread.get(source, ()) if isinstance(source, str) else ():
+        if key in settings:
+            raise ConfigError(f"Under plan_source = {source!r} the setting {key} has no effect. Remove it.")
     given = {key: value for key, value in settings.items() if key in shared}
     return rule, construct("repair rule", name, RepairSettings, given)
 

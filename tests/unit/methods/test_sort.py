@@ -49,6 +49,9 @@ def test_a_rule_without_plans_asks_for_none():
         ("geometric", {"batch_size": 9, "capacity": 8}, "never wait in a buffer of capacity = 8"),
         ("geometric", {"max_reference_tokens": 0}, "max_reference_tokens must be at least 1"),
         ("dft", {"plan_source": "policy"}, "reads no plan, so plan_source has no effect"),
+        ("geometric", {"plan_source": "column", "plan_temperature": 0.5}, "plan_temperature has no effect"),
+        ("geometric", {"plan_source": "none", "max_plan_tokens": 9}, "max_plan_tokens has no effect"),
+        ("geometric", {"plan_source": ["policy"]}, "must be one of"),
         ("nll", {"max_plan_tokens": 9}, "reads no plan, so max_plan_tokens has no effect"),
     ],
 )
