@@ -53,9 +53,9 @@ def test_training_ends_at_the_forms_own_point(ends):
     assert ends["none", "none"]["tv_stationary"] is None
 
 
-def test_only_the_return_to_go_reaches_the_closed_form_and_not_with_token(ends):
+def test_only_the_return_to_go_reaches_the_closed_form(ends):
     reaching = {key for key, row in ends.items() if row["agrees_closed_form"]}
-    assert reaching == {("k1_reward_to_go", guide) for guide in ("none", "branch", "oracle")}
+    assert reaching == {("k1_reward_to_go", guide) for guide in ("none", "branch", "token", "oracle")}
 
 
 def test_forms_that_end_at_one_point(ends):

@@ -2,13 +2,12 @@
 
 With C(s, a) the conditional mean over answers through state s and token a, and π the policy below:
 
-    k1_reward_to_go         π(a|s) ∝ π_ref·exp( C[r]/β + Σ_{t'≥t} C[log q_t'] − Σ_{t'>t} C[log π/π_ref] )
+    k1_reward_to_go         π(a|s) ∝ π_ref·exp( C[r]/β + C[Σ_t' log q_t'] − Σ_{t'>t} C[log π/π_ref] )
     k2_loss, k3_ratio       π(a|s) ∝ π_ref·exp( C[r]/β + C[log q_t] )         the KL of later states is not planned for
     k3_loss, forward_exact  π(a|s) = β·m / (λ(s) − C[r]),  m = π_ref·C[q_t]   λ(s) makes it sum to 1
 
-The first line is q·π_ref·exp(r/β)/Z whenever log q_t depends on the tokens up to t only. If q_t also depends on later
-tokens, as weights normalised within a row do, the log q of earlier positions depends on the token taken now, and a
-return-to-go leaves it out: then the fixed point is the line above and not the closed form.
+The first line is q·π_ref·exp(r/β)/Z. Its Σ_t' runs over the whole row: where q_t' depends on the tokens up to t' only,
+earlier positions add a constant, and where it also depends on later ones (weights relative to the row) they count.
 """
 
 from collections.abc import Callable
@@ -92,8 +91,10 @@ def _induction(problems: Problems, log_q_SYT: Float[Tensor, "S Y T"], anchor: An
         if anchor.kl_form in ("k3_loss", "forward_exact"):
             logp = _forward(logp_ref.exp() * given(log_q_SY.exp()), given(problems.reward_SY), beta).log()
         else:
-            future_SY = log_q_SY + (later_SY if anchor.kl_form == "k1_reward_to_go" else 0.0)
-            logp = (logp_ref + given(problems.reward_SY) / beta + given(future_SY)).log_softmax(-1)
+            credit_SY = log_q_SY
+            if anchor.kl_form == "k1_reward_to_go":
+                credit_SY = log_q_SYT[..., : t + 1].sum(-1) + later_SY
+            logp = (logp_ref + given(problems.reward_SY) / beta + given(credit_SY)).log_softmax(-1)
         levels.insert(0, logp)
 
         def spread(values: Tensor, shape: tuple[int, ...] = shape) -> Tensor:

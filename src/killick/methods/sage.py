@@ -83,7 +83,7 @@ class ShapedAnchor:
         logp_ref: log(q·π_ref) of the taken token in the dtype of the reference, nats; None without a reference.
         log_q: float32, detached, 0 where masked.
         penalty_to_go: β·Σ_{t'≥t} (logp − logp_ref − log q), float32, detached, 0 where masked; to be subtracted from
-            the advantages. Only for `k1_reward_to_go`.
+            the advantages. Less β·Σ_{t'<t} log q for a guide that reads later tokens. Only for `k1_reward_to_go`.
     """
 
     logp_ref: Float[Tensor, "B T"] | None
@@ -150,7 +150,12 @@ class AnchorShaper:
         logp_ref = None if view.logp_ref is None else shaped_anchor(view.logp_ref.detach(), log_q)
         if self.kl_form != "k1_reward_to_go":
             return ShapedAnchor(logp_ref, log_q, None)
-        return ShapedAnchor(logp_ref, log_q, self.beta * reward_to_go(self._k1(view, log_q), view.mask))
+        penalty = reward_to_go(self._k1(view, log_q), view.mask)
+        if getattr(self.guide, "reads_later", False):
+            # The token taken at t moves the q of earlier positions too, so their log q is part of its return. For other
+            # guides it is a constant by then: nothing in expectation, only noise.
+            penalty = torch.where(view.mask, penalty - (log_q.cumsum(dim=-1) - log_q), 0.0)
+        return ShapedAnchor(logp_ref, log_q, self.beta * penalty)
 
     def _k1(self, view: RolloutView, log_q: Float[Tensor, "B T"]) -> Float[Tensor, "B T"]:
         # From log q itself and not from the shaped log-probability, which may have been rounded to half precision.

@@ -1,16 +1,19 @@
 """Expected updates against autograd of what they claim to be; sampled updates against their mean over all groups."""
 
 import itertools
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 import torch
 
 from killick.lab.anchors import GUIDE_NAMES, AnchorsSettings, arms, make_guide
-from killick.lab.objective import TableGuide, descend, expected_descent, per_token_loss, shaper
+from killick.lab.objective import TableGuide, descend, expected_descent, shaper
 from killick.lab.shrinkage import RULES, group_advantage, sampled_descent
 from killick.lab.theory import closed_form, log_q_of, stationary
 from killick.lab.tree import Tree, draw_problems
-from killick.maths import generalised_kl, row_sum
+from killick.maths import generalised_kl
+from killick.methods.guides.surprisal import SurprisalGuide
 
 BETA = 0.3
 
@@ -26,16 +29,31 @@ def policy(problems):
     return torch.randn(problems.reference_SNV.shape, generator=generator, dtype=torch.float64)
 
 
-def test_return_to_go_is_the_gradient_of_the_objective(problems, policy):
-    """−∂/∂logits of −(E[r] − β·D̃(π ‖ q·π_ref)), which autograd takes from the enumerated divergence."""
-    guide = make_guide("oracle", problems, AnchorsSettings())
+@dataclass(frozen=True, kw_only=True)
+class ShortSightedToken(SurprisalGuide):
+    """The token guide without its word that q reads later tokens."""
+
+    reads_later: ClassVar[bool] = False
+
+
+@pytest.mark.parametrize("name", ["oracle", "branch", "token", "short-sighted token"])
+def test_return_to_go_is_the_gradient_of_the_objective(problems, policy, name):
+    """−∂/∂logits of −(E[r] − β·D̃(π ‖ q·π_ref)), which autograd takes from the enumerated divergence.
+
+    The q of `token` is relative to the row: the log q of earlier positions depends on the token taken at t and belongs
+    to its return. A return-to-go without it misses the gradient.
+    """
+    short = ShortSightedToken(sigma_upper=0.0, sigma_lower=0.0)
+    guide = short if name.startswith("short") else make_guide(name, problems, AnchorsSettings())
     anchor = shaper("k1_reward_to_go", guide, BETA)
     log_m_SY = problems.tree.answer_logp(problems.reference_SNV) + log_q_of(problems, policy, anchor).sum(-1)
     policy.requires_grad_()
     logp_SY = problems.tree.answer_logp(policy)
     objective = (logp_SY.exp() * problems.reward_SY).sum() - BETA * generalised_kl(logp_SY, log_m_SY).sum()
     exact = torch.autograd.grad(objective, policy)[0]
-    torch.testing.assert_close(expected_descent(problems, policy, anchor), exact, rtol=0, atol=2e-7)  # penalty: float32
+    miss = (expected_descent(problems, policy, anchor) - exact).abs().max()
+    assert (miss < 2e-7) == (guide is not short)  # the penalty is float32
+    assert miss < 2e-7 or miss > 1e-3
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -79,8 +97,7 @@ def test_training_ends_where_theory_says(problems, form, guide):
     one, other = (problems.tree.answer_logp(p).exp() for p in (found.policy_SNV, stationary(problems, anchor)))
     assert (one - other).abs().max() < 1e-5
     at_closed = problems.tree.answer_logp(closed_form(problems, anchor)).exp()
-    reaches = form == "k1_reward_to_go" and guide != "token"
-    assert ((one - at_closed).abs().max() < 1e-5) == reaches
+    assert ((one - at_closed).abs().max() < 1e-5) == (form == "k1_reward_to_go")
 
 
 def test_forward_point_by_hand():
@@ -95,28 +112,6 @@ def test_forward_point_by_hand():
         descend(problems, shaper("k3_loss", None, 0.5)).policy_SNV,
     ):
         assert problems.tree.answer_logp(policy)[0, right].exp().item() == pytest.approx(1 / (5**0.5 - 1), abs=1e-6)
-
-
-def test_the_whole_row_of_log_q_would_reach_the_closed_form(problems):
-    """With a guide normalised within the row, a return-to-go leaves out Σ_{t'<t} log q_t', which depends on y_t.
-
-    Adding it to the advantage makes the update zero at the closed form; without it the update is not.
-    """
-    anchor = shaper("k1_reward_to_go", make_guide("token", problems, AnchorsSettings()), BETA)
-    policy = closed_form(problems, anchor).requires_grad_()
-    rows = problems.tree.all_rows(problems.num)
-    p_SY = problems.tree.answer_logp(policy).detach().exp()
-    loss = per_token_loss(problems, policy, rows, problems.reward_SY.flatten(), anchor)
-    log_q = log_q_of(problems, policy.detach(), anchor).flatten(0, 1)
-    earlier = BETA * (log_q.cumsum(-1) - log_q)
-    logp = rows.taken(rows.states(policy).log_softmax(-1))
-
-    def largest(per_token):
-        total = (p_SY.flatten() * row_sum(per_token, rows.mask)).sum()
-        return float(torch.autograd.grad(total, policy, retain_graph=True)[0].abs().max())
-
-    assert largest(loss) > 1e-3
-    assert largest(loss - earlier * logp) < 1e-6
 
 
 def test_a_table_is_clamped_like_any_guide(problems):
