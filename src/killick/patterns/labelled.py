@@ -1,8 +1,8 @@
 """Short solutions with the patterns they show, and how well a classifier agrees with them.
 
-The texts were written for this purpose, before the rules; half of them, `development`, was looked at while the rules
-were written, the other half, `held_out`, was not. Texts and rules have the same author, so real completions will
-agree less well.
+The texts were written for this purpose: terse ones, and answers as language models write them. Half of them,
+`development`, was looked at while the rules were written, the other half, `held_out`, was not. Texts and rules have the
+same author, so real completions will agree less well.
 """
 
 import json
