@@ -11,7 +11,11 @@ from typing import Any
 
 from killick.errors import RecordError
 
-_PACKAGES = ("killick", "torch", "trl", "transformers", "accelerate", "peft", "datasets", "numpy", "math-verify")
+_PACKAGES = (
+    *("killick", "torch", "trl", "transformers", "accelerate", "datasets", "numpy"),
+    *("math-verify", "sympy", "reasoning-gym"),  # verdicts, and problems made by a generator
+    *("peft", "vllm", "deepspeed", "liger-kernel"),  # optional: adapters, another sampler, other kernels
+)
 
 
 def versions() -> dict[str, str | None]:
@@ -23,6 +27,11 @@ def versions() -> dict[str, str | None]:
         except metadata.PackageNotFoundError:
             found[package] = None
     return found
+
+
+def changed_versions(began: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(package, version then, version now) where they differ; a package that was not asked about then is left out."""
+    return [change for change in differences(began, versions()) if change[0] in began]
 
 
 def differences(a: Mapping[str, Any], b: Mapping[str, Any], path: str = "") -> list[tuple[str, Any, Any]]:

@@ -37,10 +37,13 @@ def studies(tmp_path_factory):
     for arm in index["arms"]:
         arm["label"] = f"{arm['label']} {HOSTILE}"
     (folder / "study.json").write_text(json.dumps(index))
+    suite = synthetic.SUITE | {"title": HOSTILE}
     return {
-        "study": load_study(folder),
+        "study": dataclasses.replace(load_study(folder), suite=suite),
         "run": load_study(folder / "arms/sage-0.3/seed0"),
-        "evaluations": load_study([folder / "base/eval/mixed", folder / "arms/sage-0.3/seed0/eval/mixed"]),
+        "evaluations": dataclasses.replace(
+            load_study([folder / "base/eval/mixed", folder / "arms/sage-0.3/seed0/eval/mixed"]), suite=suite
+        ),
     }
 
 
@@ -67,7 +70,8 @@ def test_makes_well_formed_items(panel, studies, kind):
     if made is None:
         # A run alone has nothing to compare, and evaluations have no training. Anything else must be shown.
         training = {("TrainingPanel", "evaluations"), ("RepairsPanel", "evaluations"), ("RecoveryPanel", "evaluations")}
-        assert (type(panel).__name__, kind) in {("FrontierPanel", "run"), ("SupportPanel", "run"), *training}
+        alone = {(f"{name}Panel", "run") for name in ("Frontier", "Support", "Suite")}
+        assert (type(panel).__name__, kind) in alone | training
         return
     assert isinstance(made, Panel)
     assert made.title

@@ -78,7 +78,7 @@ def test_metrics_are_those_of_one_process(one, two, name):
     assert 0 < sum(entry["group/all_wrong_frac"] for entry in expected) < len(expected)
 
 
-@pytest.mark.parametrize("name", ["repair", "repair_checkpointing"])
+@pytest.mark.parametrize("name", ["repair", "repair_checkpointing", "repair_slices"])
 def test_repairs_are_those_of_one_process(one, two, name):
     """Same prompts, same plans, same order in the records of one process and of two."""
     alone = one[name]["folder"]

@@ -10,6 +10,7 @@ from transformers import LlamaForCausalLM
 from trl import GRPOConfig, GRPOTrainer
 
 from killick import KillickConfig, KillickTrainer
+from killick.engines.trl.score import reference_logp
 from killick.methods.guides import GUIDES
 from killick.methods.repairs import REPAIRS
 from killick.nano import base_path
@@ -134,12 +135,43 @@ def test_the_term_has_the_stated_gradient_and_leaves_that_of_the_policy_alone(tm
         torch.testing.assert_close(with_term[key] - without[key], 0.5 * gradient, rtol=1e-4, atol=2e-7)
 
 
-def test_accumulation_does_not_rescale_the_term(tmp_path):
+@pytest.mark.parametrize("rows", [8, 2])
+def test_accumulation_does_not_rescale_the_term(tmp_path, rows):
+    """Nor does it where the four references of the batch do not fit into one slice of two."""
     whole = [one_step(tmp_path / f"w{c}", c)[0] for c in (0.0, 0.5)]
-    slices = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 4}
+    slices = {"per_device_train_batch_size": rows, "gradient_accumulation_steps": 32 // rows}
     parts = [one_step(tmp_path / f"p{c}", c, **slices)[0] for c in (0.0, 0.5)]
     for key in whole[0]:
         torch.testing.assert_close(parts[1][key] - parts[0][key], whole[1][key] - whole[0][key], rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("gradient_checkpointing", [False, True])
+def test_no_more_rows_than_a_slice_has_are_held_at_once(tmp_path, gradient_checkpointing):
+    """What a graph keeps of a forward pass grows with its rows; beyond one slice, it is made again."""
+    trainer = trainer_of(
+        tmp_path, **repairing(batch_size=8), gradient_checkpointing=gradient_checkpointing,
+        per_device_train_batch_size=4,
+    )  # fmt: skip
+    seen, kept = [], []
+
+    def kept_bytes(tensor):
+        kept.append(tensor.numel() * tensor.element_size())
+        return tensor
+
+    trainer.model.register_forward_pre_hook(lambda _, __, given: seen.append(len(given["input_ids"])), with_kwargs=True)
+    references = [
+        trainer._killick_repairer.references.get(row["uid"]) for row in trainer.train_dataset.select(range(8))
+    ]
+    bytes_kept = []
+    for count in (4, 8):
+        kept.clear()
+        with torch.autograd.graph.saved_tensors_hooks(kept_bytes, lambda tensor: tensor):
+            logp = reference_logp(trainer, trainer.model, [r.prompt for r in references[:count]], references[:count])
+        bytes_kept.append(sum(kept))
+        logp.sum().backward()
+    assert bytes_kept[1] < bytes_kept[0] / 10
+    assert max(seen) == 4
+    assert len(seen) == 1 + 2 * 2  # one pass; two slices, each again on the way back
 
 
 def test_references_are_scored_at_temperature_1_whatever_rollouts_are_sampled_at(tmp_path):
@@ -228,6 +260,9 @@ def test_a_checkpoint_of_another_repair_is_refused(tmp_path):
     other = trainer_of(tmp_path / "other", **repairing(coefficient=0.5), **SAVED)
     with pytest.raises(RecordError, match=r"another recipe.*coefficient: 0\.25 / 0\.5"):
         other.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
+    asks_otherwise = trainer_of(tmp_path / "wording", {"plan_wording": SameLength()}, **repairing(), **SAVED)
+    with pytest.raises(RecordError, match=r"plan_wording.name: 'CountdownWording' / 'SameLength'"):
+        asks_otherwise.train(resume_from_checkpoint=str(tmp_path / "checkpoint-3"))
 
 
 @pytest.mark.parametrize("damage", [None, {}, {"buffer": {"entries": [["x", -1]], "num_dropped": 0}}])

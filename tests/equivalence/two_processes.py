@@ -33,6 +33,10 @@ CASES |= {
         **REPAIR, "repair_settings": {"batch_size": 3, "max_plan_tokens": 12}, "gradient_checkpointing": True,
         "gradient_accumulation_steps": 2,
     },
+    # more references than a slice has rows, here and there
+    "repair_slices": {
+        **REPAIR, "repair_settings": {"batch_size": 3, "max_plan_tokens": 12}, "gradient_accumulation_steps": 6,
+    },
 }  # fmt: skip
 INTERRUPTED_AT = 3
 

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 HELP = """Compare evaluations of the same problems under the same settings; refuses otherwise, saying where they differ.
 
-Folders that hold several evaluations are compared benchmark by benchmark, and by their macro average.
+The first folder is the baseline. Folders that hold several evaluations are compared benchmark by benchmark, and by
+their macro average.
 
 Examples:
 
     killick compare runs/quickstart/base/eval/mixed runs/quickstart/arms/grpo/seed0/eval/mixed
-    killick compare A B --patterns
-    killick compare A B --json
+    killick compare runs/a/eval runs/b/eval runs/c/eval
+    killick compare runs/a/suites/sage runs/b/suites/sage --out sage.json
+    killick compare runs/a/eval/test runs/b/eval-vllm/test --may-differ backend --may-differ dtype
+    killick compare runs/a/eval/test runs/b/eval/test --patterns
 """
 _JUDGED = 4  # samples of a problem a judge reads unless told otherwise
 
@@ -34,10 +37,16 @@ def register(app: typer.Typer) -> None:
 def compare(
     folders: Annotated[
         list[Path],
-        typer.Argument(help="Evaluation folders, or folders with evaluations below; differences are to the first."),
+        typer.Argument(metavar="FOLDER", help="Evaluations, or folders that hold evaluations."),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     output: Annotated[Path | None, typer.Option("--out", help="Also write the JSON to this file.")] = None,
+    may_differ: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--may-differ", metavar="NAME", help="backend or dtype (repeatable): compare all the same; tables say so."
+        ),
+    ] = None,
     patterns: Annotated[bool, typer.Option("--patterns", help="Share of answers by reasoning pattern.")] = False,
     pattern_samples: Annotated[
         int | None, typer.Option(min=1, help="Read the first samples of each problem only. Default: all; 4 by a judge.")
@@ -53,7 +62,8 @@ def compare(
     """See HELP."""
     from killick.evaluate.compare import Comparison
     from killick.evaluate.compare import compare as compare_evaluations
-    from killick.evaluate.macro import SuiteComparison, compare_suites, is_evaluation
+    from killick.evaluate.folder import is_evaluation
+    from killick.evaluate.macro import SuiteComparison, compare_suites
     from killick.evaluate.tables import comparison_tables, suite_tables
 
     if not patterns and (judge or judge_model or judge_key or pattern_samples):
@@ -61,9 +71,9 @@ def compare(
     request = _request(pattern_samples, judge, judge_model, judge_key) if patterns else None
     comparison: Comparison | SuiteComparison
     if any(is_evaluation(folder) for folder in folders):
-        comparison = compare_evaluations(folders, patterns=request)
+        comparison = compare_evaluations(folders, patterns=request, allow=may_differ or ())
     else:
-        comparison = compare_suites(folders, patterns=request)
+        comparison = compare_suites(folders, patterns=request, allow=may_differ or ())
     if as_json:
         typer.echo(json.dumps(comparison.to_dict(), indent=2))
     else:

@@ -27,7 +27,7 @@ _LOCAL = ("transformers", "vllm")  # backends that load the model in this proces
 HELP = """Sample a model on a task or a suite and estimate pass@k with intervals. Run the same command again to resume.
 
 MODEL_OR_RUN is `nano`, a local model folder, a hub name, or a run folder of `killick train`; with `--backend openai`,
-the name the server knows.
+the name the server knows. A sampler setting that is not given is that of the recipe or suite, else the default named.
 
 Examples:
 
@@ -35,7 +35,8 @@ Examples:
     killick evaluate runs/nano-1f2e3d4c5b6a --task countdown --split hard --samples 256
     killick evaluate models/smollm2 --task gsm8k --task-set path=data --split test --problems 50 --samples 16
     killick evaluate nano --recipe nano
-    killick evaluate runs/nano-1f2e3d4c5b6a --suite sage --task-set path=data --skip-missing
+    killick evaluate runs/nano-1f2e3d4c5b6a --suite sage --task-set path=data
+    killick evaluate runs/nano-1f2e3d4c5b6a --suite sort --task-set path=data --skip-missing --limit 20 --samples 4
     killick evaluate my-model --backend openai --base-url http://127.0.0.1:8000/v1 --suite sort
 """
 
@@ -48,21 +49,21 @@ def register(app: typer.Typer) -> None:
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL_OR_RUN", help="What to sample.")],
     task: Annotated[str | None, typer.Option(help="Registered task (see `killick tasks list`).")] = None,
-    split: Annotated[list[str] | None, typer.Option(help="Split (repeatable).")] = None,
+    split: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Split (repeatable).")] = None,
     suite: Annotated[str | None, typer.Option(help="Test sets of a paper: sage, sage-long, sort; or a file.")] = None,
     skip_missing: Annotated[bool, typer.Option("--skip-missing", help="Leave out sets that are not there.")] = False,
-    samples: Annotated[int | None, typer.Option(min=1, help="Completions a problem (N).")] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Completions a problem (N). Default: 128.")] = None,
     problems: Annotated[
         int | None, typer.Option("--problems", "--limit", min=1, help="First problems of each split. Default: all.")
     ] = None,
-    temperature: Annotated[float | None, typer.Option(min=0.0, help="0 is greedy.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="1 keeps every token.")] = None,
+    temperature: Annotated[float | None, typer.Option(min=0.0, help="0 is greedy. Default: 1.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="1 keeps every token, the default.")] = None,
     max_tokens: Annotated[
         int | None,
         typer.Option(min=1, help="Longest completion, tokens. Default: 256, or half the positions of a small model."),
     ] = None,
-    stop: Annotated[list[str] | None, typer.Option(help="Stop string (repeatable).")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Names the random streams.")] = None,
+    stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Stop string (repeatable).")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Names the random streams. Default: 0.")] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Rows decoded together (speed only).")] = None,
     dtype: Annotated[str | None, typer.Option(help="float32 (default) or bfloat16; or as the recipe says.")] = None,
     recipe: Annotated[str | None, typer.Option(help="Take task and settings from this recipe.")] = None,
@@ -77,7 +78,10 @@ def evaluate(
     backend_set: Annotated[
         list[str] | None, typer.Option("--backend-set", metavar="KEY=VALUE", help="A setting of the backend.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--out", help="Folder; one subfolder a split.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder; one subfolder a split. Default: in the run, else below runs/eval."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """See HELP."""
@@ -226,14 +230,15 @@ def _evaluate_suite(
     as_json: bool,
 ) -> None:
     """All benchmarks of a suite, a table as in the papers, and the path of its JSON."""
-    from killick.evaluate.suites import find_data, load_suite, suite_report, suite_table
+    from killick.evaluate.suite_table import REPORT, suite_table
+    from killick.evaluate.suites import find_data, load_suite, suite_report
 
     suite = load_suite(name)
     limit = given.pop("num_problems", None)
     sampling = dataclasses.replace(suite.sampling, **given)
     found, left_out = find_data(suite, task_settings, limit)
     for one in left_out:
-        err.print(f"{one.benchmark.label} is missing: {one.reason}", highlight=False, markup=False)
+        err.print(f"{one.benchmark.label} is missing: {one.reason}", highlight=False, markup=False, soft_wrap=True)
     if left_out and not skip_missing:
         raise DataError(
             f"{len(left_out)} of {len(suite.benchmarks)} sets of the suite {name!r} are missing, see above. Bring them "
@@ -246,9 +251,9 @@ def _evaluate_suite(
         for one, task in found
     ]
     report = suite_report(suite, results, left_out)
-    write_json(folder / "suite.json", report)
+    write_json(folder / REPORT, report)
     _show(report, suite_table(report), as_json)
-    written(folder / "suite.json")
+    written(folder / REPORT)
 
 
 def _evaluate_one(

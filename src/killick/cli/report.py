@@ -7,7 +7,7 @@ import typer
 
 from killick.cli.console import written
 
-HELP = """Write one HTML page (works offline) of a study, a run folder or an evaluation folder.
+HELP = """Write one HTML page (works offline) of a study, a run, an evaluation, or a folder that holds evaluations.
 
 The same inputs give the same bytes.
 
@@ -15,6 +15,8 @@ Examples:
 
     killick report runs/quickstart
     killick report runs/nano-1f2e3d4c5b6a --out nano.html
+    killick report runs/nano-1f2e3d4c5b6a/eval/mixed
+    killick report runs/eval/smollm2-sage
 """
 
 
@@ -24,7 +26,9 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder of a study, a run or an evaluation.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder of a study, a run, an evaluation, or several evaluations.")
+    ],
     output: Annotated[Path | None, typer.Option("--out", help="HTML file. Default: FOLDER/report.html.")] = None,
 ) -> None:
     """See HELP."""

@@ -1,6 +1,6 @@
 """Several evaluations side by side, only when they asked the same question."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,14 @@ from killick.evaluate.paired import holm
 from killick.evaluate.support import SupportChange, distinct_modes, support_change
 from killick.evaluate.texts import PatternCoder, PatternRequest, Visitor, visit
 from killick.provenance import differences
+from killick.registry import nearest
 
 # What two evaluations may differ in: the model is what is compared, and another sampler seed draws from the same
 # distribution (equal seeds only make the difference less noisy).
 MAY_DIFFER = frozenset({"model.fingerprint", "sampling.seed"})
+# What they may differ in when asked for: two backends, or two float formats, draw from one distribution only as far as
+# both are right, so a difference between models then holds that of the backends too.
+ALLOWABLE = {"backend": "backend.", "dtype": "performance.dtype"}
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ class Comparison:
 
     Attributes:
         settings: what all runs share.
+        differing: setting -> its value in every run, where that was allowed to differ.
         ks: the columns.
         runs: in the order given, the first being the baseline.
         patterns: names of the reasoning patterns, if they were asked for.
@@ -89,6 +94,7 @@ class Comparison:
     patterns: tuple[str, ...] = ()
     pattern_source: str = ""
     notes: tuple[str, ...] = ()
+    differing: dict[str, list[Any]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able; `ks[i]` belongs to entry i of every `pass_at`, `maj_at` and `difference`."""
@@ -117,7 +123,10 @@ class Read:
 
 
 def compare(
-    folders: Sequence[Path], rng: np.random.Generator | None = None, patterns: PatternRequest | None = None
+    folders: Sequence[Path],
+    rng: np.random.Generator | None = None,
+    patterns: PatternRequest | None = None,
+    allow: Collection[str] = (),
 ) -> Comparison:
     """Load evaluations and estimate pass@k, maj@k and what differs from the first one.
 
@@ -125,18 +134,24 @@ def compare(
         folders: two or more evaluation folders; the first is the baseline.
         rng: for the bootstrap; a generator seeded with 0 by default, so that a table can be reproduced.
         patterns: look for reasoning patterns as well.
+        allow: names from `ALLOWABLE`: what may differ as well.
 
     Raises:
-        ConfigError: fewer than two folders.
+        ConfigError: fewer than two folders, or an unknown name in `allow`.
         RecordError: an evaluation is missing, unfinished (a problem has fewer than N samples) or corrupt, or asked
             another question than the first (other task, split, problems or sampling); every differing setting is
             listed with both values. Nothing is averaged over different problems.
     """
     rng = rng or np.random.default_rng(0)
-    return compare_read(read_all(folders, rng, patterns), rng, patterns)
+    return compare_read(read_all(folders, rng, patterns, allow), rng, patterns)
 
 
-def read_all(folders: Sequence[Path], rng: np.random.Generator, patterns: PatternRequest | None = None) -> list[Read]:
+def read_all(
+    folders: Sequence[Path],
+    rng: np.random.Generator,
+    patterns: PatternRequest | None = None,
+    allow: Collection[str] = (),
+) -> list[Read]:
     """Load evaluations of one question, with what their texts tell.
 
     Raises:
@@ -144,9 +159,12 @@ def read_all(folders: Sequence[Path], rng: np.random.Generator, patterns: Patter
     """
     if len(folders) < 2:
         raise ConfigError(f"A comparison needs at least 2 evaluation folders, found {len(folders)}.")
+    for name in allow:
+        if name not in ALLOWABLE:
+            raise ConfigError(f"{name!r} is nothing that may differ. {nearest(name, ALLOWABLE)}")
     evaluations = [load(Path(folder)) for folder in folders]
     for other in evaluations[1:]:
-        _refuse_different(evaluations[0], other)
+        _refuse_different(evaluations[0], other, allow)
     return [_read(one, rng, patterns) for one in evaluations]
 
 
@@ -197,7 +215,11 @@ def compare_read(reads: Sequence[Read], rng: np.random.Generator, patterns: Patt
             run = replace(run, support=support_change(base_Q, one.table.num_correct_Q, num_samples))
         runs.append(run)
     notes = dict.fromkeys(note for read in reads for note in read.notes)
-    comparison = Comparison(_common_settings(first.evaluation), tuple(first.ks), _adjusted(runs), notes=tuple(notes))
+    asked = [_question(read.evaluation) for read in reads]
+    values = {key: [one.get(key) for one in asked] for key in dict.fromkeys(key for one in asked for key in one)}
+    differing = {key: found for key, found in values.items() if any(value != found[0] for value in found)}
+    shared = {key: value for key, value in asked[0].items() if key not in differing}
+    comparison = Comparison(shared, tuple(first.ks), _adjusted(runs), notes=tuple(notes), differing=differing)
     if patterns is None:
         return comparison
     num_read = patterns.num_samples or first.evaluation.spec.sampling.num_samples
@@ -227,18 +249,25 @@ def _adjusted(runs: Sequence[ComparedRun]) -> tuple[ComparedRun, ...]:
     return (*runs[:1], *others)
 
 
-def _common_settings(one: Evaluation) -> dict[str, Any]:
-    return {key: value for key, value in one.spec.defining().items() if key not in MAY_DIFFER}
+def _question(one: Evaluation) -> dict[str, Any]:
+    """The settings that must be equal, unless allowed to differ."""
+    named = {"backend.name": one.spec.backend["name"], **one.spec.defining()}
+    return {key: value for key, value in named.items() if key not in MAY_DIFFER}
 
 
-def _refuse_different(first: Evaluation, other: Evaluation) -> None:
-    found = differences(_common_settings(first), _common_settings(other))
+def _refuse_different(first: Evaluation, other: Evaluation, allow: Collection[str]) -> None:
+    allowed = tuple(ALLOWABLE[name] for name in allow)
+    found = [change for change in differences(_question(first), _question(other)) if not change[0].startswith(allowed)]
     if first.table.uids != other.table.uids:
         only = sorted(set(first.table.uids) ^ set(other.table.uids))[0]
         found.append(("uids", f"{only in first.table.uids} for {only!r}", f"{only in other.table.uids}"))
     if found:
         listed = "; ".join(f"{key}: {one!r} against {two!r}" for key, one, two in found)
-        raise RecordError(
-            f"{first.folder} and {other.folder} cannot be compared, they differ in {listed}. "
-            "Evaluate both with the same task, split and sampling settings."
-        )
+        keys = [key for key, _, _ in found]
+        names = [n for n, start in ALLOWABLE.items() if n in allow or any(key.startswith(start) for key in keys)]
+        if all(key.startswith(tuple(ALLOWABLE[name] for name in names)) for key in keys):
+            options = " ".join(f"--may-differ {name}" for name in names)
+            remedy = f"Evaluate both alike, or compare all the same with {options}: the difference then holds that too."
+        else:
+            remedy = "Evaluate both with the same task, split and sampling settings."
+        raise RecordError(f"{first.folder} and {other.folder} cannot be compared, they differ in {listed}. {remedy}")

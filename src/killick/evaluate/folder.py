@@ -9,11 +9,12 @@ from typing import Any
 from killick.errors import RecordError
 from killick.evaluate.records import RecordTable, read_records
 from killick.evaluate.settings import EvaluationSpec
-from killick.provenance import differences, listed, read_json, versions, write_json
+from killick.provenance import changed_versions, differences, listed, read_json, versions, write_json
 
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
+_DEPTH = 3
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,10 @@ class EvaluationFolder:
 
     def write_spec(self, spec: EvaluationSpec, wall_s: float) -> None:
         """Write all settings, with the versions that began the evaluation; others that go on are warned about."""
-        now = versions()
-        began = read_json(self.spec_file).get("versions") if self.spec_file.exists() else now
-        if began != now:
-            logger.warning("%s goes on with other versions: %s", self.path, listed(differences(began or {}, now)))
+        began = read_json(self.spec_file).get("versions") if self.spec_file.exists() else versions()
+        changed = changed_versions(began or {})
+        if changed:
+            logger.warning("%s goes on with other versions: %s", self.path, listed(changed))
         stored = {"format": FORMAT, "hash": spec.hash(), **spec.to_dict(), "versions": began, "wall_s": wall_s}
         write_json(self.spec_file, stored)
 
@@ -117,6 +118,26 @@ class EvaluationFolder:
         if began is not None and not isinstance(began, dict):
             raise RecordError(f"{self.spec_file}: versions = {began!r} is no table of versions. Restore it.")
         return spec, extra
+
+
+def is_evaluation(folder: Path) -> bool:
+    """Whether a folder holds one evaluation."""
+    return (folder / "spec.json").is_file() and (folder / "records.jsonl").is_file()
+
+
+def is_finished(folder: Path) -> bool:
+    """An evaluation writes its summary last; without it, records may still be coming."""
+    return is_evaluation(folder) and (folder / "summary.json").is_file()
+
+
+def evaluations_below(folder: Path) -> dict[str, Path]:
+    """The evaluations below a folder (three levels deep), by their path in it, e.g. `aime24/test`; finished or not."""
+    found = {}
+    for depth in range(1, _DEPTH + 1):
+        for place in sorted(folder.glob("/".join("*" * depth))):
+            if is_evaluation(place):
+                found[place.relative_to(folder).as_posix()] = place
+    return found
 
 
 def load(path: Path) -> Evaluation:

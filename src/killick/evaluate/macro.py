@@ -1,6 +1,6 @@
 """Runs over several benchmarks: every benchmark compared on its own, and their macro average."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,8 @@ import numpy as np
 from killick.errors import RecordError
 from killick.evaluate.compare import Comparison, Estimate, Read, compare_read, read_all
 from killick.evaluate.estimators import macro_bootstrap
+from killick.evaluate.folder import evaluations_below
 from killick.evaluate.texts import PatternRequest
-
-_DEPTH = 3
 
 
 @dataclass(frozen=True)
@@ -49,22 +48,8 @@ class SuiteComparison:
         return asdict(self)
 
 
-def is_evaluation(folder: Path) -> bool:
-    """Whether a folder holds one evaluation."""
-    return (folder / "spec.json").is_file() and (folder / "records.jsonl").is_file()
-
-
-def benchmarks_of(folder: Path) -> dict[str, Path]:
-    """The evaluations below a folder (three levels deep), by their path in it, e.g. `aime24/test`.
-
-    Raises:
-        RecordError: there is none.
-    """
-    found = {}
-    for depth in range(1, _DEPTH + 1):
-        for place in sorted(folder.glob("/".join("*" * depth))):
-            if is_evaluation(place):
-                found[place.relative_to(folder).as_posix()] = place
+def _benchmarks(folder: Path) -> dict[str, Path]:
+    found = evaluations_below(folder)
     if not found:
         raise RecordError(
             f"{folder} is no evaluation (spec.json and records.jsonl) and holds none. Point at the folder of an "
@@ -74,7 +59,10 @@ def benchmarks_of(folder: Path) -> dict[str, Path]:
 
 
 def compare_suites(
-    folders: Sequence[Path], rng: np.random.Generator | None = None, patterns: PatternRequest | None = None
+    folders: Sequence[Path],
+    rng: np.random.Generator | None = None,
+    patterns: PatternRequest | None = None,
+    allow: Collection[str] = (),
 ) -> SuiteComparison:
     """Compare runs benchmark by benchmark, and on average.
 
@@ -82,14 +70,15 @@ def compare_suites(
         folders: two or more folders with evaluations of the same benchmarks below them; the first is the baseline.
         rng: for the bootstrap; a generator seeded with 0 by default.
         patterns: look for reasoning patterns as well.
+        allow: names from `compare.ALLOWABLE`: what may differ as well.
 
     Raises:
-        ConfigError: fewer than two folders.
-        RecordError: a benchmark is missing in one of them (no average is taken over different benchmarks), or the
-            evaluations of one cannot be compared.
+        ConfigError: fewer than two folders, or an unknown name in `allow`.
+        RecordError: a folder holds no evaluation, a benchmark is missing in one of them (no average is taken over
+            different benchmarks), or the evaluations of one cannot be compared.
     """
     rng = rng or np.random.default_rng(0)
-    found = [benchmarks_of(Path(folder)) for folder in folders]
+    found = [_benchmarks(Path(folder)) for folder in folders]
     names = sorted(found[0])
     for folder, own in zip(folders, found, strict=True):
         unlike = sorted(set(names) ^ set(own))
@@ -98,7 +87,7 @@ def compare_suites(
                 f"{folders[0]} and {folder} hold evaluations of different benchmarks: only one of them has "
                 f"{', '.join(unlike)}. Evaluate both on the same ones, or compare the evaluation folders one by one."
             )
-    reads = {name: read_all([own[name] for own in found], rng, patterns) for name in names}
+    reads = {name: read_all([own[name] for own in found], rng, patterns, allow) for name in names}
     benchmarks = {name: compare_read(reads[name], rng, patterns) for name in names}
     ks = sorted(set.intersection(*(set(reads[name][0].ks) for name in names)))
     macro = tuple(_macro_run(str(folder), i, list(reads.values()), ks, rng) for i, folder in enumerate(folders))

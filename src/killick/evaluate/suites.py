@@ -1,4 +1,4 @@
-"""Test suites: several benchmarks under one sampler, and a table shaped like the papers' with averages by group.
+"""Test suites: several benchmarks under one sampler, and their numbers with averages by group.
 
 A suite is a TOML file: `title`, `ks`, `[sampling]`, and a `[[benchmark]]` for each test set. Three ship with the
 package, under `recipes/suites`.
@@ -15,14 +15,13 @@ import numpy as np
 
 from killick.errors import ConfigError, DataError
 from killick.evaluate.estimators import Interval, bootstrap, macro_bootstrap, pass_at_ks
-from killick.evaluate.run import EvaluationResult
 from killick.evaluate.settings import SamplingSettings
 from killick.registry import construct, nearest
 from killick.tasks import TASKS
 from killick.tasks.types import Task
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from killick.evaluate.run import EvaluationResult
 
 Group = Literal["in", "out"]
 GROUPS: Mapping[Group, str] = {"in": "in distribution", "out": "out of distribution"}
@@ -146,7 +145,7 @@ def find_data(
 
 
 def suite_report(
-    suite: Suite, results: Sequence[tuple[Benchmark, EvaluationResult]], left_out: Sequence[LeftOut]
+    suite: Suite, results: "Sequence[tuple[Benchmark, EvaluationResult]]", left_out: Sequence[LeftOut]
 ) -> dict[str, Any]:
     """The numbers of a suite, JSON-able.
 
@@ -190,7 +189,7 @@ def suite_report(
     }  # fmt: skip
 
 
-def _values(result: EvaluationResult, ks: Sequence[int]) -> np.ndarray:
+def _values(result: "EvaluationResult", ks: Sequence[int]) -> np.ndarray:
     return pass_at_ks(result.table.num_correct_Q, result.spec.sampling.num_samples, ks)
 
 
@@ -205,36 +204,3 @@ def _sets(group: Group, benchmarks: Sequence[Benchmark]) -> list[list[Benchmark]
         if one.group == group:
             sets.setdefault(f"pool {one.pool}" if one.pool else one.folder, []).append(one)
     return list(sets.values())
-
-
-def suite_table(report: Mapping[str, Any]) -> "Table":
-    """A rich table: one row a k; the benchmarks of each group, then their average."""
-    from rich.table import Table
-    from rich.text import Text
-
-    sampling = report["sampling"]
-    missing = f" Left out: {', '.join(one['label'] for one in report['left_out'])}." if report["left_out"] else ""
-    table = Table(
-        title=Text(f"{report['title']}: {report['model']['name']}"),
-        caption=Text(
-            f"{sampling['num_samples']} samples, temperature {sampling['temperature']}, top_p {sampling['top_p']}, "
-            f"max_tokens {sampling['max_tokens']}. 95% bootstrap over problems. Averages count each set once.{missing}"
-        ),
-    )
-    table.add_column("")
-    columns: list[Mapping[str, Any]] = []
-    for group, name in GROUPS.items():
-        shown = [one for one in report["benchmarks"] if one["group"] == group]
-        for one in shown:
-            table.add_column(Text(f"{one['label']}\n{one['num_problems']} problems"), justify="right")
-        columns += [one["pass_at"] for one in shown]
-        average = report["averages"].get(group)
-        if average:
-            whole = average["num_benchmarks"] == average["of"]
-            share = "" if whole else f"\nonly {average['num_benchmarks']} of {average['of']} sets"
-            table.add_column(Text(f"average {name}{share}"), justify="right", style="bold")
-            columns.append(average["pass_at"])
-    for k in report["ks"]:
-        cells = [column[str(k)] for column in columns]
-        table.add_row(f"pass@{k}", *[Text(f"{at['mean']:.3f}\n[{at['low']:.3f}, {at['high']:.3f}]") for at in cells])
-    return table

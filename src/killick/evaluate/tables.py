@@ -32,7 +32,7 @@ def suite_tables(suite: SuiteComparison) -> Iterator[Table]:
     caption = (
         f"Mean over {len(suite.benchmarks)} benchmarks, each with the same weight: {', '.join(suite.benchmarks)}. "
         "95% bootstrap over problems within each benchmark; Δ: paired, minus the first run. Only k that every "
-        "benchmark has samples for."
+        f"benchmark has samples for.{_differing(next(iter(suite.benchmarks.values())))}"
     )
     has_votes = all(run.maj_at is not None for run in suite.macro)
     labels = [f"pass@{k}" for k in suite.ks] + ([f"maj@{k}" for k in suite.ks] if has_votes else [])
@@ -50,13 +50,18 @@ def comparison_table(comparison: Comparison, title: str | None = None) -> Table:
         f"{shared['task']} / {shared['split']}: {shared['num_problems']} problems × {shared['sampling.num_samples']} "
         f"samples, temperature {shared['sampling.temperature']}, top_p {shared['sampling.top_p']}, max_tokens "
         f"{shared['sampling.max_tokens']}, stop {shared['sampling.stop']}. pass@1 is the mean over all samples "
-        f"(mean@{shared['sampling.num_samples']}). {_BOOTSTRAP}"
+        f"(mean@{shared['sampling.num_samples']}). {_BOOTSTRAP}{_differing(comparison)}"
     )
     table = _table(title, caption, [*(f"pass@{k}" for k in comparison.ks), "tokens", "truncated"])
     for run in comparison.runs:
         extra = (f"{run.tokens_mean:.1f}", f"{run.truncated_frac:.3f}")
         _add(table, run.folder, run.pass_at, run.difference, extra)
     return table
+
+
+def _differing(comparison: Comparison) -> str:
+    listed = "; ".join(f"{key}: {' / '.join(map(str, values))}" for key, values in comparison.differing.items())
+    return f" Allowed to differ, so part of Δ: {listed}." if listed else ""
 
 
 def _majority_table(comparison: Comparison, title: str | None) -> Table:

@@ -13,7 +13,7 @@ from killick import __version__
 from killick.errors import ConfigError, RecordError
 from killick.provenance import make_folder, read_json, write_json
 from killick.report import page
-from killick.report.markup import Markup, element, finite, join, script_json
+from killick.report.markup import element, finite
 from killick.report.types import Cell, Figure, Panel, Table
 
 Track = Callable[[Sequence[Any], str], Iterable[Any]]
@@ -95,8 +95,10 @@ def write(folder: Path, data: dict[str, Any]) -> list[Path]:
     for other in EXPERIMENTS:
         if (folder / f"{other}.json").exists():
             panels.append((other, _stored_panel(folder / f"{other}.json", other)))
+    facts = "Each objective against its closed form, on problems small enough to enumerate."
+    header = element("header", element("h1", "killick lab"), element("p", facts))
     try:
-        html.write_text(render(panels), encoding="utf-8", newline="\n")
+        html.write_text(page.frame("killick lab", header, panels), encoding="utf-8", newline="\n")
     except OSError as error:
         raise RecordError(f"Cannot write {html}: {error.strerror}. Choose a writable folder with room.") from error
     return [record, picture, html]
@@ -113,38 +115,6 @@ def _stored_panel(path: Path, name: str) -> Panel:
             f"{path} is no result of `killick lab {name}` of this version ({type(error).__name__}: {error}). "
             "Remove it, or choose another folder."
         ) from error
-
-
-def render(panels: list[tuple[str, Panel]]) -> str:
-    """One page that works without a network, with the style, scripts and security policy of `killick report`."""
-    figures: dict[str, Figure] = {}
-    sections = [page._section(name, panel, figures) for name, panel in panels]
-    data = {
-        name: {"data": figure.traces, "layout": figure.layout | {"height": figure.height}}
-        for name, figure in figures.items()
-    }
-    scripts = [page._plotly(), page._asset("page.js")]
-    head = join(
-        Markup('<meta charset="utf-8">'),
-        Markup(f'<meta http-equiv="Content-Security-Policy" content="{page._policy(scripts)}">'),
-        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Markup('<meta name="color-scheme" content="light dark">'),
-        element("title", "killick lab"),
-        element("style", page._asset("page.css")),
-    )
-    facts = "Each objective against its closed form, on problems small enough to enumerate."
-    body = join(
-        element("nav", element("strong", "Contents"), *(element("a", p.title, href=f"#{s}") for s, p in panels)),
-        element(
-            "main",
-            element("header", element("h1", "killick lab"), element("p", facts)),
-            *sections,
-            element("footer", f"Written by killick {__version__}."),
-        ),
-        element("script", script_json(data), type="application/json", id="figures"),
-        *(element("script", code) for code in scripts),
-    )
-    return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>{body}</body>\n</html>\n'
 
 
 def terminal_tables(panel: Panel) -> list[Any]:

@@ -135,13 +135,15 @@ def repair(
         divisor: reference tokens of the whole repair batch, over all processes.
 
     Raises:
-        ContractError: the rule returned another shape, a negative weight or NaN for a token that counts.
+        ContractError: the policy gives NaN for a token that counts, or the rule returned another shape, a negative
+            weight or NaN for one.
 
     Gradient: through logp_base as it is multiplied by −ω; none through ω.
     Source: SORT [paper]; the divisor of its own [derived], so that the policy loss keeps its scale.
     """
     base = logp_base_BR.detach()
     plan = base if logp_plan_BR is None else torch.where(planned_B[:, None], logp_plan_BR.detach().to(base), base)
+    _refuse_nan(base, plan, mask_BR)
     weight_BR = rule(base, plan, mask_BR)
     if weight_BR.shape != mask_BR.shape or not bool((weight_BR[mask_BR] >= 0).all()):
         raise ContractError(
@@ -149,6 +151,17 @@ def repair(
             f"{tuple(weight_BR.shape)}, smallest {float(weight_BR.min()) if weight_BR.numel() else math.nan}."
         )
     return Repair(weighted_nll(logp_base_BR, weight_BR, mask_BR, divisor), weight_BR.detach(), base, plan)
+
+
+def _refuse_nan(base: Tensor, plan: Tensor, mask_BR: Tensor) -> None:
+    for name, logp in (("without", base), ("with", plan)):
+        num_nan = int((logp.isnan() & mask_BR).sum())
+        if num_nan:
+            raise ContractError(
+                f"The log-probabilities of {num_nan} of {int(mask_BR.sum())} reference tokens, {name} a plan in the "
+                "prompt, are NaN: the policy itself gives NaN, its weights hold some or its forward pass overflows. "
+                "Resume from an earlier checkpoint with a lower learning rate, or compute in bfloat16 or float32."
+            )
 
 
 def repair_metrics(done: Repair, mask_BR: Bool[Tensor, "B R"]) -> dict[str, Stat]:

@@ -59,10 +59,14 @@ def _unwritable(target: Path, error: Exception) -> RecordError:
 
 
 def render(study: Study) -> str:
-    """The page as text."""
-    made = panels_of(study)
+    """The page of a study as text."""
+    return frame(study.title, _header(study), panels_of(study))
+
+
+def frame(title: str, header: Markup, panels: Sequence[tuple[str, Panel]]) -> str:
+    """A page as text: contents, header, and a section for each (name, panel)."""
     figures: dict[str, Figure] = {}
-    sections = [_section(slug, panel, figures) for slug, panel in made]
+    sections = [_section(slug, panel, figures) for slug, panel in panels]
     data = {
         name: {"data": figure.traces, "layout": figure.layout | {"height": figure.height}}
         for name, figure in figures.items()
@@ -73,12 +77,12 @@ def render(study: Study) -> str:
         Markup(f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">'),
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
         Markup('<meta name="color-scheme" content="light dark">'),
-        element("title", study.title),
+        element("title", title),
         element("style", _asset("page.css")),
     )
     body = join(
-        element("nav", element("strong", "Contents"), *(element("a", p.title, href=f"#{s}") for s, p in made)),
-        element("main", _header(study), *sections, element("footer", f"Written by killick {__version__}.")),
+        element("nav", element("strong", "Contents"), *(element("a", p.title, href=f"#{s}") for s, p in panels)),
+        element("main", header, *sections, element("footer", f"Written by killick {__version__}.")),
         element("script", script_json(data), type="application/json", id="figures"),
         *(element("script", code) for code in scripts),
     )
@@ -98,7 +102,7 @@ def _header(study: Study) -> Markup:
     facts = {
         "study": f"{study.name}: {len(trained)} arms, {runs} training runs, seeds {', '.join(map(str, study.seeds))}",
         "run": f"One training run, {study.name}.",
-        "evaluations": f"Evaluations of {len(trained)} models.",
+        "evaluations": f"Evaluations of {len(trained)} model{'s' if len(trained) != 1 else ''}.",
     }[study.kind]
     warnings = [
         _warning("Incomplete: these results are missing, and the numbers below leave them out.", study.missing),

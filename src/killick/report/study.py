@@ -11,6 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from killick.errors import RecordError
+from killick.evaluate.folder import EvaluationFolder, evaluations_below, is_evaluation, is_finished
+from killick.evaluate.suite_table import REPORT, read_report
 from killick.provenance import differences, read_json
 from killick.report.estimates import Coverage, coverage
 from killick.report.evaluation import Evaluation
@@ -118,6 +120,7 @@ class Study:
         arms: the base first when there is one.
         baseline: name of the arm every other arm is compared with, or None.
         missing: what study.json promises and the disk does not hold, one sentence each.
+        suite: the report of a suite (see `killick.evaluate.suites.suite_report`), or None.
     """
 
     name: str
@@ -128,6 +131,7 @@ class Study:
     arms: list[Arm]
     baseline: str | None = None
     missing: list[str] = field(default_factory=list)
+    suite: dict[str, Any] | None = None
 
     @cached_property
     def splits(self) -> list[str]:
@@ -177,7 +181,7 @@ class Study:
 
 
 def load_study(path: Path | Sequence[Path]) -> Study:
-    """Read a study folder, a training run's folder, an evaluation folder, or a list of evaluation folders.
+    """Read a folder of a study, a run, an evaluation, several evaluations (a suite, say), or a list of evaluations.
 
     Raises:
         RecordError: nothing of the kind is there, or a file is damaged.
@@ -197,32 +201,27 @@ def _load(path: Path | Sequence[Path]) -> Study:
             return _study(folder)
         if (folder / "resolved.json").is_file() or (folder / "train_log.jsonl").is_file():
             return _single_run(folder)
-        if _is_evaluation(folder):
+        if is_evaluation(folder):
             return _evaluations([folder])
-        raise _nothing(folder)
+        found = evaluations_below(folder)
+        if not found:
+            raise _nothing(folder)
+        return _several(folder, found)
     folders = [Path(item) for item in path]
     for folder in folders:
-        if not _is_evaluation(folder):
+        if not is_evaluation(folder):
             raise _nothing(folder)
     if not folders:
         raise RecordError("No folder was given. Name a study folder, a run folder or evaluation folders.")
     return _evaluations(folders)
 
 
-def _is_evaluation(folder: Path) -> bool:
-    return (folder / "spec.json").is_file() and (folder / "records.jsonl").is_file()
-
-
-def _is_finished(folder: Path) -> bool:
-    """An evaluation writes its summary last; without it, records may still be coming."""
-    return _is_evaluation(folder) and (folder / "summary.json").is_file()
-
-
 def _nothing(folder: Path) -> RecordError:
     held = ", ".join(sorted(entry.name for entry in folder.iterdir())[:12]) if folder.is_dir() else "no such folder"
     return RecordError(
-        f"{folder} is no study (study.json), no training run (resolved.json, train_log.jsonl) and no evaluation "
-        f"(spec.json and records.jsonl). Found: {held or 'nothing'}. Point at a folder that holds one of these."
+        f"{folder} is no study (study.json), no training run (resolved.json, train_log.jsonl), no evaluation "
+        f"(spec.json and records.jsonl) and holds none. Found: {held or 'nothing'}. Point at a folder that holds one "
+        "of these."
     )
 
 
@@ -231,14 +230,13 @@ def _run(folder: Path, seed: int | None) -> Run:
         return read_json(folder / name) if (folder / name).is_file() else {}
 
     log = folder / "train_log.jsonl"
-    eval_root = folder / "eval"
-    found = sorted(item for item in eval_root.iterdir() if _is_finished(item)) if eval_root.is_dir() else []
+    found = {split: place for split, place in evaluations_below(folder / "eval").items() if is_finished(place)}
     return Run(
         seed=seed,
         resolved=optional("resolved.json"),
         versions=optional("versions.json"),
         log=read_log(log) if log.is_file() else [],
-        evaluations={item.name: Evaluation(item, item.name) for item in found},
+        evaluations={split: Evaluation(place, split) for split, place in found.items()},
         folder=folder,
     )
 
@@ -302,7 +300,7 @@ def _base(folder: Path, entry: dict[str, Any], missing: list[str]) -> Arm:
     evaluations: dict[str, Evaluation] = {}
     for split, relative in entry["evals"].items():
         place = _inside(folder, relative)
-        if _is_finished(place):
+        if is_finished(place):
             evaluations[split] = Evaluation(place, split)
     if not evaluations:
         missing.append("The base has no finished evaluation.")
@@ -340,20 +338,35 @@ def _single_run(folder: Path) -> Study:
     name = str((named.get("name") if isinstance(named, dict) else None) or folder.resolve().name)
     run = _run(folder, seed)
     arm = Arm(name=name, label=name, method=name, sweep={}, runs=[run])
-    begun = sorted(place.name for place in (folder / "eval").glob("*") if _is_evaluation(place))
-    missing = [f"The evaluation of {split} is not finished." for split in begun if split not in run.evaluations]
+    missing = _unfinished(evaluations_below(folder / "eval"))
     seeds = [] if seed is None else [seed]
     return Study(name=name, title=name, kind="run", seeds=seeds, settings={}, arms=[arm], missing=missing)
 
 
+def _unfinished(found: dict[str, Path]) -> list[str]:
+    return [f"The evaluation of {name} is not finished." for name, place in found.items() if not is_finished(place)]
+
+
+def _several(folder: Path, found: dict[str, Path]) -> Study:
+    """Evaluations below a folder, with the table of their suite if they are one."""
+    finished = [place for place in found.values() if is_finished(place)]
+    if not finished:
+        raise RecordError(
+            f"No evaluation in {folder} is finished: {', '.join(found)}. Run the same command again to resume."
+        )
+    suite = read_report(folder / REPORT) if (folder / REPORT).is_file() else None
+    return replace(_evaluations(finished), missing=_unfinished(found), suite=suite)
+
+
 def _evaluations(folders: list[Path]) -> Study:
     """One arm a model or folder name; two evaluations of one model on one split become two arms."""
+    specs = [EvaluationFolder(folder).read_spec()[0] for folder in folders]
+    several_tasks = len({spec.task for spec in specs}) > 1
     arms: dict[str, dict[str, Evaluation]] = {}
-    for folder in folders:
-        evaluation = Evaluation(folder, "")
-        split = evaluation.loaded.spec.split
+    for folder, spec in zip(folders, specs, strict=True):
+        split = f"{spec.task}/{spec.split}" if several_tasks else spec.split
         # A model is often named by a path; its last part tells models apart, the rest tells where somebody keeps them.
-        label = Path(evaluation.loaded.spec.model.name).name or folder.resolve().name
+        label = Path(spec.model.name).name or folder.resolve().name
         place, number = label, 1
         while split in arms.get(label, {}):
             number += 1

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from killick.errors import ConfigError, DataError
+from killick.methods.plan import Prompt, rewritten
 from killick.nano import world
 from killick.nano.tokenizer import GUIDED_MARK, PLAN_MARK
 from killick.registry import nearest
@@ -63,13 +64,13 @@ def uses_division(completion: str) -> bool:
 class CountdownWording:
     """The two turns of SORT in the world's own language; see `killick.methods.plan.PlanWording`."""
 
-    def ask(self, prompt: Messages, reference: str) -> Messages:
+    def ask(self, prompt: Prompt, reference: str) -> Prompt:
         """The turn that asks for the plan of a solution."""
-        return plan_messages(prompt[-1]["content"], reference)
+        return rewritten(prompt, lambda problem: plan_content(problem, reference))
 
-    def guided(self, prompt: Messages, plan: str) -> Messages:
+    def guided(self, prompt: Prompt, plan: str) -> Prompt:
         """The turn that asks for a solution along a plan."""
-        return guided_messages(prompt[-1]["content"], plan)
+        return rewritten(prompt, lambda problem: guided_content(problem, plan))
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,15 @@ def test_other_processes_write_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_files_that_cannot_be_cut_back_are_named(tmp_path):
+    begun(tmp_path, 0).add_groups([{"step": 0}])
+    (tmp_path / "groups.part").mkdir()  # where the kept lines are written first
+    with pytest.raises(RecordError, match=r"Cannot write .*groups\.jsonl"):
+        begun(tmp_path, 1)
+    with pytest.raises(RecordError, match="Cannot write"):
+        begun(tmp_path / "groups.jsonl", 0)
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     journal = begun(tmp_path, 0)
     (tmp_path / GROUPS).mkdir()

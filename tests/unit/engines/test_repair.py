@@ -171,6 +171,25 @@ def test_a_group_with_an_unscorable_row_has_not_failed(tmp_path):
     assert len(trainer._killick_repairer.buffer) == 0
 
 
+def test_references_are_judged_in_one_call(tmp_path):
+    """A verifier may share a batch out among processes; 7 of the 24 are wrong."""
+    calls = []
+
+    def correct(prompts, completions, uid, **_):
+        calls.append(len(completions))
+        assert [prompt[-1]["content"] for prompt in prompts] == [row.prompt[-1]["content"] for row in rows]
+        assert [completion[-1]["content"] for completion in completions] == [row.solution for row in rows]
+        return [0.0] * 3 + [None] * 4 + [1.0] * (len(uid) - 7)
+
+    rows = Countdown().rows("train", 24)
+    arguments = {"kl_form": "none", "beta": 0.0, "repair": "nll", "repair_settings": {"batch_size": 2}}
+    trainer = make_trainer(KillickTrainer, KillickConfig, tmp_path, extra={"reward_funcs": [correct]}, **arguments)
+    assert calls == [24]
+    references = trainer._killick_repairer.references
+    assert (references.counts["usable"], references.counts["rejected"]) == (17, 7)
+    assert [references.get(row.uid) is not None for row in rows] == [False] * 7 + [True] * 17
+
+
 def test_a_reward_that_cannot_judge_references_leaves_them_unchecked(tmp_path, caplog):
     def picky(completions, trainer_state, **_):
         return [0.0 for _ in completions]

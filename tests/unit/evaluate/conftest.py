@@ -1,6 +1,6 @@
 """A tiny random Llama, a tokenizer whose post-processor adds a BOS, and a task whose answers it sometimes hits."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -137,8 +137,8 @@ def write_evaluation(make_spec):
     from killick.evaluate.folder import EvaluationFolder
     from killick.evaluate.writer import RecordWriter
 
-    def write(path, right_frac, seed=0, **settings):
-        spec = make_spec(**settings)
+    def write(path, right_frac, seed=0, changes=None, **settings):
+        spec = replace(make_spec(**settings), **(changes or {}))
         folder = EvaluationFolder(path)
         folder.claim(spec, resume=True)
         right = np.random.default_rng(seed).random((spec.num_problems, spec.sampling.num_samples)) < right_frac

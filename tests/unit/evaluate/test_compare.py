@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,9 @@ from rich.console import Console
 from killick.errors import ConfigError, RecordError
 from killick.evaluate.compare import compare
 from killick.evaluate.folder import EvaluationFolder
-from killick.evaluate.macro import benchmarks_of, compare_suites
+from killick.evaluate.macro import compare_suites
 from killick.evaluate.records import Record
-from killick.evaluate.settings import EvaluationSpec, ModelIdentity, SamplingSettings
+from killick.evaluate.settings import EvaluationSpec, ModelIdentity, Performance, SamplingSettings
 from killick.evaluate.tables import comparison_table, comparison_tables, suite_tables
 from killick.evaluate.texts import PatternRequest
 from killick.evaluate.writer import RecordWriter
@@ -70,6 +71,41 @@ def test_other_questions_are_refused_with_setting_and_both_values(
 def test_other_model_and_sampler_seed_are_what_may_differ(tmp_path, folders, write_evaluation):
     other = write_evaluation(tmp_path / "other", 0.5, num_samples=16, seed=1, fingerprint="f9")
     assert len(compare([folders[0].path, other.path]).runs) == 2
+
+
+def test_another_backend_or_dtype_is_compared_when_allowed(tmp_path, write_evaluation):
+    """Only what was named may differ, and tables and JSON say what did."""
+
+    def run(name, **changes):
+        return write_evaluation(tmp_path / name / "test", 0.5, seed=1, fingerprint=name, changes=changes).path
+
+    base = run("base")
+    other = run("other", backend={"name": "openai", "dialect": "vllm"}, performance=Performance(dtype="bfloat16"))
+    # the allowed differ, and what to add is named; a foreign setting is not among it
+    with pytest.raises(RecordError, match=r"'transformers' against 'openai'.*--may-differ backend --may-differ dtype:"):
+        compare([base, other])
+    with pytest.raises(RecordError, match=r"differ in performance.dtype: 'auto' against 'bfloat16'. .*differ dtype:"):
+        compare([base, other], allow=["backend"])
+    result = compare([base, other], allow=["backend", "dtype"])
+    assert result.differing == {
+        "backend.name": ["transformers", "openai"],
+        "performance.dtype": ["auto", "bfloat16"],
+        "backend.dialect": [None, "vllm"],
+    }
+    assert not result.differing.keys() & result.settings.keys()
+    # the same right samples: the difference is exactly nothing
+    assert [one.mean for one in result.runs[1].difference] == [0.0] * len(result.ks)
+    assert "Allowed to differ, so part of Δ: backend.name: transformers / openai; perf" in shown(
+        [comparison_table(result)]
+    )
+    suites = compare_suites([base.parent, other.parent], allow=["backend", "dtype"])
+    assert "Allowed to differ" in shown([list(suite_tables(suites))[-1]])
+    warmer = run("warmer", backend={"name": "vllm"}, sampling=replace(SamplingSettings(6, 8, 3), temperature=0.5))
+    with pytest.raises(RecordError, match=r"temperature: 1.0 against 0.5. Evaluate both with the same task"):
+        compare([base, warmer], allow=["backend"])
+    with pytest.raises(ConfigError, match="Did you mean 'backend'"):
+        compare([base, other], allow=["backends"])
+    assert compare([base, base]).differing == {}
 
 
 def test_unfinished_missing_and_single(tmp_path, folders):
@@ -209,4 +245,4 @@ def test_averages_over_different_benchmarks_are_refused(tmp_path):
     with pytest.raises(RecordError, match="only one of them has big"):
         compare_suites([tmp_path / "a", tmp_path / "b"])
     with pytest.raises(RecordError, match="is no evaluation"):
-        benchmarks_of(tmp_path / "a/small")
+        compare_suites([tmp_path / "a/small", tmp_path / "b"])

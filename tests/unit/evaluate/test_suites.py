@@ -8,7 +8,8 @@ import pytest
 
 from killick.cli import run
 from killick.errors import ConfigError
-from killick.evaluate.suites import Benchmark, find_data, load_suite, shipped_suites, suite_report, suite_table
+from killick.evaluate.suite_table import suite_caption, suite_table
+from killick.evaluate.suites import Benchmark, find_data, load_suite, shipped_suites, suite_report
 
 BENCH = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "bench"
 
@@ -92,12 +93,14 @@ def test_averages_count_pools_once_and_groups_apart(finished):
         assert entry["pass_at"]["1"]["mean"] == pytest.approx(values.mean())
         assert entry["pass_at"]["1"]["low"] <= entry["pass_at"]["1"]["mean"] <= entry["pass_at"]["1"]["high"]
     json.dumps(report, allow_nan=False)
-    headings = [str(column.header) for column in suite_table(report).columns]
-    assert any("only 3 of 4 sets" in heading for heading in headings)
-    assert [heading.partition("\n")[0] for heading in headings] == [
-        "", "AIME 2024", "AIME 2025", "AMC 2023", "average in distribution", "Knights and Knaves",
+    assert "count each set once, AIME 2024 and AIME 2025 as one." in suite_caption(report)
+    table = suite_table(report)
+    assert [str(column.header) for column in table.columns] == ["benchmark", "problems", "pass@1", "pass@6"]
+    assert list(map(str, table.columns[0].cells)) == [
+        "AIME 2024", "AIME 2025", "AMC 2023", "average in distribution, only 3 of 4 sets", "Knights and Knaves",
         "average out of distribution",
     ]  # fmt: skip
+    assert list(table.columns[1].cells) == ["5", "2", "5", "", "5", ""]
 
 
 def test_nothing_evaluated_is_an_error():

@@ -51,6 +51,14 @@ def test_countdown_speaks_its_own_language():
     assert CountdownWording().guided(prompt, "-4*20+")[0]["content"] == "!3,5,7,2>22:-4*20+"
 
 
+def test_countdown_keeps_the_rest_of_the_prompt_and_takes_plain_text():
+    wording, told = CountdownWording(), [CHAT[0], {"role": "user", "content": "1,2>3:"}]
+    assert wording.ask(told, "1+2=3") == [CHAT[0], {"role": "user", "content": "?1,2>3:1+2=3"}]
+    assert wording.guided("1,2>3:", "+") == "!1,2>3:+"
+    with pytest.raises(DataError, match="last user turn"):
+        wording.guided([{"role": "assistant", "content": "x"}], "+")
+
+
 def test_problem_of():
     assert problem_of(CHAT) == "What is 2+2?"
     assert problem_of("a") == "a"

@@ -105,6 +105,17 @@ def test_a_rule_that_breaks_its_protocol_is_named(weight):
         repair(Broken(), BASE, None, BOTH, MASK, 1.0)
 
 
+@pytest.mark.parametrize("side", ["without", "with"])
+def test_a_policy_that_gives_nan_is_named_and_not_the_rule(side):
+    bad = BASE.clone()
+    bad[MASK.nonzero()[0].tolist()[0], MASK.nonzero()[0].tolist()[1]] = math.nan
+    base, plan = (bad, PLAN) if side == "without" else (BASE, bad)
+    with pytest.raises(ContractError, match=f"of 1 of 5 reference tokens, {side} a plan .* the policy itself"):
+        repair(GeometricRepair(), base, plan, BOTH, MASK, 5.0)
+    padded = torch.where(MASK, BASE, math.nan)
+    assert repair(GeometricRepair(), padded, PLAN, BOTH, MASK, 5.0).loss.isfinite()
+
+
 def test_metrics_are_means_over_the_tokens_that_count():
     done = repair(GeometricRepair(), BASE, PLAN, BOTH, MASK, 5.0)
     numbers = {name: float(stat.result()) for name, stat in repair_metrics(done, MASK).items()}

@@ -14,6 +14,15 @@ from killick.evaluate.settings import EvaluationSpec, ModelIdentity, SamplingSet
 from killick.evaluate.summary import summarise
 from killick.provenance import write_json
 
+_AT = {"pass_at": {"1": {"mean": 0.25, "low": 0.125, "high": 0.5}}}
+SUITE = {
+    "title": "Suite", "model": {"name": "model"}, "ks": [1],
+    "sampling": {"num_samples": 16, "temperature": 0.3, "top_p": 0.95, "max_tokens": 48},
+    "benchmarks": [{"label": "AIME 2024", "group": "in", "pool": "", "num_problems": 12, **_AT}],
+    "averages": {"in": {"num_benchmarks": 1, "of": 2, **_AT}},
+    "left_out": [{"label": "AMC 2023", "reason": "no file"}],
+}  # fmt: skip
+"""The report of a suite; one of its two sets is missing."""
 MODES = ("++-", "+*-", "**-", "+-*", "*+/", "--*", "+/-")
 
 
@@ -30,6 +39,7 @@ def write_evaluation(
     temperature: float = 1.0,
     sampler_seed: int = 0,
     name: str = "model",
+    task: str = "countdown",
 ) -> EvaluationSpec:
     """Write spec.json, records.jsonl and summary.json. `sharpen` > 1 makes easy problems easier, hard ones harder."""
     rng = np.random.default_rng([seed, num_problems])
@@ -37,7 +47,7 @@ def write_evaluation(
     rate_Q = rate_Q**sharpen / (rate_Q**sharpen + 0.7 * (1 - rate_Q) ** sharpen)
     sampling = SamplingSettings(num_samples=num_samples, max_tokens=48, seed=sampler_seed, temperature=temperature)
     model = ModelIdentity(name, f"{seed:016d}")
-    spec = EvaluationSpec("countdown", {}, split, num_problems, f"digest-{split}", sampling, model)
+    spec = EvaluationSpec(task, {}, split, num_problems, f"digest-{split}", sampling, model)
     folder.mkdir(parents=True)
     EvaluationFolder(folder).write_spec(spec, 1.5)
     weight = np.arange(len(modes), 0, -1.0) ** sharpen

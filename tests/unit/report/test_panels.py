@@ -1,8 +1,11 @@
+import json
+
 import numpy as np
 import pytest
 
 from killick.evaluate.records import RecordTable
 from killick.report import load_study
+from killick.report.page import panels_of
 from killick.report.panels.frontier import FrontierPanel
 from killick.report.panels.modes import ModesPanel, distinct, pooled, with_mark
 from killick.report.panels.samples import SamplesPanel
@@ -126,3 +129,16 @@ def test_samples_are_evenly_spaced_and_cut(synthetic, tmp_path):
     assert [f"mixed-{q:03d}" in text for q in range(12)] == [q in (2, 6, 10) for q in range(12)]
     assert text.count("<pre>") == 3 * 2
     assert "… 40 more characters" in text
+
+
+def test_the_table_of_a_suite(synthetic, tmp_path):
+    synthetic.write_evaluation(tmp_path / "aime24-test", "test", seed=0)
+    (tmp_path / "suite.json").write_text(json.dumps(synthetic.SUITE))
+    table = dict(panels_of(load_study(tmp_path)))["suite"].items[0]
+    assert table.columns == ["benchmark", "problems", "pass@1"]
+    assert table.rows == [
+        ["AIME 2024", "12", Cell("0.250", "0.125 to 0.500")],
+        ["average in distribution, only 1 of 2 sets", "", Cell("0.250", "0.125 to 0.500", mark=True)],
+    ]
+    assert "temperature 0.3" in table.caption
+    assert "Left out: AMC 2023." in table.caption

@@ -60,6 +60,40 @@ def test_evaluation_folders(study_dir):
     assert [arm.label for arm in load_study([place, place]).arms] == ["model", "model (2)"]
 
 
+def test_a_folder_of_evaluations(study_dir, synthetic, tmp_path):
+    """As `killick compare` takes it: a run's `eval`, or that of several tasks."""
+    study = load_study(study_dir / "base/eval")
+    assert (study.kind, study.splits, [arm.label for arm in study.arms]) == (
+        "evaluations",
+        ["hard", "mixed"],
+        ["model"],
+    )
+    for task in ("gsm8k", "math500"):
+        synthetic.write_evaluation(tmp_path / "e" / task / "test", "test", seed=0, task=task)
+    synthetic.write_evaluation(tmp_path / "e/open", "test", seed=0, task="aime24")
+    (tmp_path / "e/open/summary.json").unlink()
+    study = load_study(tmp_path / "e")
+    # two tasks have a split of one name: one model, two questions
+    assert [(arm.label, list(arm.runs[0].evaluations)) for arm in study.arms] == [
+        ("model", ["gsm8k/test", "math500/test"])
+    ]
+    assert (study.missing, study.unlike) == (["The evaluation of open is not finished."], [])
+    for task in ("gsm8k", "math500"):
+        (tmp_path / "e" / task / "test/summary.json").unlink()
+    with pytest.raises(RecordError, match=r"No evaluation in .* is finished: open, gsm8k/test, math500/test"):
+        load_study(tmp_path / "e")
+
+
+@pytest.mark.parametrize("damage", [{"averages": 3}, {"ks": [1, 2]}, {"sampling": {}}, {"benchmarks": [{}]}])
+def test_a_damaged_suite_is_refused(synthetic, tmp_path, damage):
+    synthetic.write_evaluation(tmp_path / "aime24-test", "test", seed=0)
+    (tmp_path / "suite.json").write_text(json.dumps(synthetic.SUITE))
+    assert load_study(tmp_path).suite["title"] == "Suite"
+    (tmp_path / "suite.json").write_text(json.dumps(synthetic.SUITE | damage))
+    with pytest.raises(RecordError, match=r"suite\.json is no report of a suite"):
+        load_study(tmp_path)
+
+
 @pytest.mark.parametrize("make", [None, "empty", "other"])
 def test_anything_else_is_refused_with_what_was_found(tmp_path, make):
     folder = tmp_path / "x"

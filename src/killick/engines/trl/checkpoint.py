@@ -68,7 +68,7 @@ def description(trainer: "KillickTrainer") -> dict[str, Any]:
         "kl_form": shaper.kl_form,
         "beta": shaper.beta,
         "guide": None if guide is None else type(guide).__name__,
-        "guide_settings": asdict(guide) if is_dataclass(guide) and not isinstance(guide, type) else {},
+        "guide_settings": _settings_of(guide),
         "num_steps": trainer.args.max_steps if hasattr(guide, "cycles") else None,  # what a schedule is a function of
         "loss_type": trainer.loss_type,
         "temperature": trainer.temperature,
@@ -88,9 +88,17 @@ def _repair_description(trainer: "KillickTrainer") -> dict[str, Any]:
     repairer = trainer._killick_repairer
     if repairer is None:
         return {"repair": NO_REPAIR}
-    rule = repairer.rule
-    own: dict[str, Any] = asdict(rule) if is_dataclass(rule) and not isinstance(rule, type) else {}
-    return {"repair": type(rule).__name__, **asdict(repairer.settings), **({"rule_settings": own} if own else {})}
+    rule, wording = repairer.rule, repairer.wording
+    found = {"repair": type(rule).__name__, **asdict(repairer.settings)}
+    if own := _settings_of(rule):
+        found["rule_settings"] = own
+    if repairer.settings.plan_source != "none":
+        found["plan_wording"] = {"name": type(wording).__name__, **_settings_of(wording)}
+    return found
+
+
+def _settings_of(component: Any) -> dict[str, Any]:
+    return asdict(component) if is_dataclass(component) and not isinstance(component, type) else {}
 
 
 def _buffer_path(folder: Path, rank: int) -> Path:

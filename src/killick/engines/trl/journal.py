@@ -14,6 +14,7 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from killick.errors import RecordError
+from killick.provenance import make_folder
 
 GROUPS, REPAIRS = "groups.jsonl", "repairs.jsonl"
 
@@ -37,7 +38,7 @@ class Journal(TrainerCallback):
         self._writes = state.is_world_process_zero
         if not self._writes:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         _cut(self._folder / GROUPS, state.global_step)
         self._num_repairs = _cut(self._folder / REPAIRS, state.global_step)
 
@@ -59,9 +60,13 @@ class Journal(TrainerCallback):
             with (self._folder / name).open("a", encoding="ascii") as file:
                 file.write(lines)
         except OSError as error:
-            raise RecordError(
-                f"Cannot write {self._folder / name}: {error.strerror}. Free some space and run the same command again."
-            ) from error
+            raise _unwritable(self._folder / name, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> RecordError:
+    return RecordError(
+        f"Cannot write {path}: {error.strerror}. Free some space and rights there, and run the same command again."
+    )
 
 
 def _cut(path: Path, step: int) -> int:
@@ -77,8 +82,11 @@ def _cut(path: Path, step: int) -> int:
         raise RecordError(f"Cannot read {path}: {error.strerror}. Remove it to go on without it.") from error
     kept = [line for line in lines[:-1] if _is_earlier(line, step)]
     part = path.with_suffix(".part")
-    part.write_bytes(b"".join(kept))
-    os.replace(part, path)
+    try:
+        part.write_bytes(b"".join(kept))
+        os.replace(part, path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
     return len(kept)
 
 

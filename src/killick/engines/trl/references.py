@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 logger = logging.getLogger(__name__)
+Accepts = Callable[[list[dict[str, Any]]], list[bool]]
+"""Rows -> whether the task's verifier accepts each one's reference."""
 _BATCH = 1000  # rows encoded in one call
 _FATES = ("usable", "repeated", "missing", "control_tokens", "unfit", "too_long", "rejected")
 
@@ -85,7 +87,7 @@ class References:
         column: str = "solution",
         plan_column: str | None,
         max_tokens: int | None,
-        accepts: Callable[[Mapping[str, Any]], bool] | None,
+        accepts: Accepts | None,
         guided: Callable[[Prompt, str], Prompt] | None = None,
     ) -> "References":
         """Go through a data set once and keep the rows whose reference can be used whole.
@@ -96,8 +98,8 @@ class References:
             column: the reference texts.
             plan_column: plans to use instead of generated ones, or None.
             max_tokens: longest reference, end-of-turn token included; None for no limit.
-            accepts: row -> whether the task's verifier accepts its reference; None leaves that unchecked. Asked only
-                about rows that are usable otherwise.
+            accepts: which references the task's verifier accepts; None leaves that unchecked. Asked only about rows
+                that are usable otherwise, many at once.
             guided: puts a plan into a prompt, DataError where it cannot: such a row is "unfit". None without plans.
 
         Raises:
@@ -149,26 +151,28 @@ class References:
         start: int,
         rows: list[dict[str, Any]],
         max_tokens: int | None,
-        accepts: Callable[[Mapping[str, Any]], bool] | None,
+        accepts: Accepts | None,
         guided: Callable[[Prompt, str], Prompt] | None,
     ) -> None:
         texts = [self._text(row) for row in rows]
         fresh = [n for n, text in enumerate(texts) if self._is_fresh(rows[n], text)]
         turns = self._encoder.encode_all([rows[n]["prompt"] for n in fresh], [texts[n] or "" for n in fresh])
+        fitting = []
         for n, encoded in zip(fresh, turns, strict=True):
             turn = encoded if guided is None else _unguided(guided, rows[n]["prompt"]) or encoded
             if isinstance(turn, Refusal):
-                fate: str = turn.kind
-                self._unfit = self._unfit or (turn.reason if fate == "unfit" else "")
+                self.counts[turn.kind] += 1
+                self._unfit = self._unfit or (turn.reason if turn.kind == "unfit" else "")
             elif max_tokens is not None and len(turn) > max_tokens:
-                fate = "too_long"
-            elif accepts is not None and not accepts(rows[n]):
-                fate = "rejected"
+                self.counts["too_long"] += 1
             else:
-                fate = "usable"
+                fitting.append(n)
+        verdicts = accepts([rows[n] for n in fitting]) if accepts and fitting else [True] * len(fitting)
+        for n, accepted in zip(fitting, verdicts, strict=True):
+            self.counts["usable" if accepted else "rejected"] += 1
+            if accepted:
                 self._rows[uid_of(rows[n])] = start + n
                 self._planless += self._plan(rows[n]) is None
-            self.counts[fate] += 1
 
     def _is_fresh(self, row: Mapping[str, Any], text: str | None) -> bool:
         """Whether a row has a text and is not a copy of an earlier row; counts it if not."""

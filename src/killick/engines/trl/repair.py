@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from accelerate.utils import gather_object
+from accelerate.utils import broadcast_object_list, gather_object
 from torch import Tensor
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from trl.trainer.utils import is_async_callable
 
 from killick.engines.trl.plans import Plan, plans_for
-from killick.engines.trl.references import Reference, References
+from killick.engines.trl.references import Accepts, Reference, References
 from killick.engines.trl.score import reference_logp
 from killick.engines.trl.turns import TurnEncoder, check_template
 from killick.errors import ConfigError, RecordError
@@ -303,25 +303,37 @@ def _check_host(trainer: "KillickTrainer") -> None:
         )
 
 
-def _judge(trainer: "KillickTrainer") -> Callable[[Mapping[str, Any]], bool] | None:
-    """Whether the correctness reward accepts a row's reference; None when it cannot be asked row by row."""
+def _judge(trainer: "KillickTrainer") -> Accepts | None:
+    """Which references the correctness reward accepts; None when it cannot be asked about them.
+
+    The first process asks and tells the others: a verifier is slow, and with verdicts of their own (one may run out of
+    time) they would repair different prompts.
+    """
     function = trainer.reward_funcs[trainer._killick_correctness]
     if isinstance(function, torch.nn.Module) or is_async_callable(function):
         return None
-    refused: list[str] = []
+    refused = False
 
-    def accepts(row: Mapping[str, Any]) -> bool:
-        if refused:
-            return True
-        text, prompt = row["solution"], row["prompt"]
-        completion = text if isinstance(prompt, str) else [{"role": "assistant", "content": text}]
-        columns = {key: [value] for key, value in row.items() if key != "prompt"}
-        try:
-            rewards = function(prompts=[prompt], completions=[completion], completion_ids=[[]], **columns)
-            return rewards[0] is not None and rewards[0] > 0
-        except Exception as error:  # a user's function may need what only a training step has
-            refused.append(repr(error))
-            logger.warning("The reward cannot be asked about references (%r): they are taken as they are.", error)
-            return True
+    def accepts(rows: list[dict[str, Any]]) -> list[bool]:
+        nonlocal refused
+        asks = trainer.accelerator.is_main_process and not refused
+        verdicts = broadcast_object_list([_asked(function, rows) if asks else None])[0]
+        refused = verdicts is None
+        return [True] * len(rows) if verdicts is None else verdicts
 
     return accepts
+
+
+def _asked(function: Callable[..., Any], rows: list[dict[str, Any]]) -> list[bool] | None:
+    """Whether a reward function gives each row's reference more than 0; None where it cannot be asked."""
+    completions = [
+        row["solution"] if isinstance(row["prompt"], str) else [{"role": "assistant", "content": row["solution"]}]
+        for row in rows
+    ]
+    columns = {f"{key}s" if key == "prompt" else key: [row[key] for row in rows] for key in rows[0]}
+    try:
+        rewards = function(completions=completions, completion_ids=[[] for _ in rows], **columns)
+        return [reward is not None and reward > 0 for reward, _ in zip(rewards, rows, strict=True)]
+    except Exception as error:  # a user's function may need what only a training step has
+        logger.warning("The reward cannot be asked about references (%r): they are taken as they are.", error)
+        return None

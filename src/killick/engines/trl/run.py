@@ -66,7 +66,7 @@ def claim_folder(recipe: Recipe, run_dir: Path) -> None:
     if not versions.exists():
         provenance.write_json(versions, provenance.versions())
         return
-    changed = provenance.differences(provenance.read_json(versions), provenance.versions())
+    changed = provenance.changed_versions(provenance.read_json(versions))
     if changed:
         logger.warning("%s was begun with other versions: %s", run_dir, provenance.listed(changed))
 

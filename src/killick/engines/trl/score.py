@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
 from trl.trainer.utils import pad, selective_log_softmax
 
 from killick.engines.trl.references import Reference
@@ -17,7 +19,9 @@ def reference_logp(
 ) -> Tensor:
     """Log-probabilities of the reference tokens after these prompts, at temperature 1, nats, [B, R].
 
-    Prompts are padded to the left and references to the right, as rollouts are; padded positions hold anything.
+    Prompts are padded to the left and references to the right, as rollouts are; padded positions hold anything. More
+    rows than a training slice has (`per_device_train_batch_size`) go through the model slice by slice, and a backward
+    pass makes each slice's activations again, so that no more than one slice of them is ever held.
     """
     prompt_ids, _, _ = trainer._tokenize_prompts(prompts)
     left = [torch.tensor(ids) for ids in prompt_ids]
@@ -31,7 +35,15 @@ def reference_logp(
         ],
         dim=1,
     )
-    return _logp(trainer, model, ids, attention, targets_BR.size(1))
+    rows = trainer.args.per_device_train_batch_size
+    if ids.size(0) <= rows:
+        return _logp(trainer, model, ids, attention, targets_BR.size(1))
+    # DDP's own forward prepares a backward pass, so it must not run within one. Its module has the same parameters, and
+    # the hooks that average gradients hang on those.
+    inner = model.module if isinstance(model, DistributedDataParallel) else model
+    slices = zip(ids.split(rows), attention.split(rows), strict=True)
+    parts = [checkpoint(_logp, trainer, inner, *part, targets_BR.size(1), use_reentrant=False) for part in slices]
+    return torch.cat(parts)
 
 
 def _padded(trainer: "KillickTrainer", rows: list[Tensor], side: str, value: int) -> Tensor:

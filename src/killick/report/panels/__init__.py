@@ -16,6 +16,7 @@ PANELS = Registry(
         "samples": "killick.report.panels.samples:SamplesPanel",
         "settings": "killick.report.panels.settings:SettingsPanel",
         "summary": "killick.report.panels.summary:SummaryPanel",
+        "suite": "killick.report.panels.suite:SuitePanel",
         "support": "killick.report.panels.support:SupportPanel",
         "training": "killick.report.panels.training:TrainingPanel",
     },
