@@ -64,12 +64,14 @@ def compare(
     from killick.evaluate.compare import compare as compare_evaluations
     from killick.evaluate.folder import is_evaluation
     from killick.evaluate.macro import SuiteComparison, compare_suites
+    from killick.evaluate.suite_table import REPORT, paper_table, read_report
     from killick.evaluate.tables import comparison_tables, suite_tables
 
     if not patterns and (judge or judge_model or judge_key or pattern_samples):
         raise ConfigError("--judge, --judge-model, --judge-key and --pattern-samples belong to --patterns: add it.")
     request = _request(pattern_samples, judge, judge_model, judge_key) if patterns else None
     comparison: Comparison | SuiteComparison
+    reports = [folder / REPORT for folder in folders]
     if any(is_evaluation(folder) for folder in folders):
         comparison = compare_evaluations(folders, patterns=request, allow=may_differ or ())
     else:
@@ -78,6 +80,8 @@ def compare(
         typer.echo(json.dumps(comparison.to_dict(), indent=2))
     else:
         tables = comparison_tables(comparison) if isinstance(comparison, Comparison) else suite_tables(comparison)
+        if isinstance(comparison, SuiteComparison) and all(path.is_file() for path in reports):
+            tables = [paper_table([(str(path.parent), read_report(path)) for path in reports]), *tables]
         for table in tables:
             out.print(table)
     parts = [comparison] if isinstance(comparison, Comparison) else comparison.benchmarks.values()

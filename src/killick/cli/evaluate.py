@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -216,7 +217,7 @@ def _evaluate_splits(
             counts = str(result.spec.num_problems), str(sampling.num_samples)
             table.add_row(split, *counts, f"pass@{k}", f"{entry['mean']:.3f}", interval)
         table.add_section()
-    _show(summaries, table, as_json)
+    _show(summaries, [table], as_json)
     written(*(folder / split / "summary.json" for split in section.splits))
 
 
@@ -230,7 +231,7 @@ def _evaluate_suite(
     as_json: bool,
 ) -> None:
     """All benchmarks of a suite, a table as in the papers, and the path of its JSON."""
-    from killick.evaluate.suite_table import REPORT, suite_table
+    from killick.evaluate.suite_table import REPORT, model_of, paper_table, suite_table
     from killick.evaluate.suites import find_data, load_suite, suite_report
 
     suite = load_suite(name)
@@ -252,7 +253,7 @@ def _evaluate_suite(
     ]
     report = suite_report(suite, results, left_out)
     write_json(folder / REPORT, report)
-    _show(report, suite_table(report), as_json)
+    _show(report, [paper_table([(model_of(report), report)]), suite_table(report)], as_json)
     written(folder / REPORT)
 
 
@@ -268,8 +269,8 @@ def _evaluate_one(
     return evaluate_with(backend, task, spec, folder)
 
 
-def _show(data: Any, table: Table, as_json: bool) -> None:
+def _show(data: Any, tables: Sequence[Table], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(data, indent=2))
     else:
-        out.print(table)
+        out.print(*tables)

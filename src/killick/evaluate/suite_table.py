@@ -1,10 +1,10 @@
 """The report of a suite (`suites.suite_report`, `suite.json`) as a table: in and out of distribution, with averages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from killick.errors import RecordError
+from killick.errors import ConfigError, RecordError
 from killick.evaluate.estimators import Interval
 from killick.evaluate.suites import GROUPS
 from killick.provenance import read_json
@@ -19,11 +19,13 @@ class Line(NamedTuple):
     """One line of the table: a benchmark, or the average of a group.
 
     Attributes:
+        group: "in" or "out" of distribution.
         label: of the benchmark, or which average, and how many sets it lacks.
         num_problems: None for an average.
         pass_at: one interval a column, in the order of the report's `ks`.
     """
 
+    group: str
     label: str
     num_problems: int | None
     pass_at: list[Interval]
@@ -38,19 +40,24 @@ def suite_lines(report: Mapping[str, Any]) -> list[Line]:
     lines = []
     for group, name in GROUPS.items():
         shown = [one for one in report["benchmarks"] if one["group"] == group]
-        lines += [Line(str(one["label"]), int(one["num_problems"]), intervals(one)) for one in shown]
+        lines += [Line(group, str(one["label"]), int(one["num_problems"]), intervals(one)) for one in shown]
         average = report["averages"].get(group)
         if average:
             whole = average["num_benchmarks"] == average["of"]
             share = "" if whole else f", only {average['num_benchmarks']} of {average['of']} sets"
-            lines.append(Line(f"average {name}{share}", None, intervals(average)))
+            lines.append(Line(group, f"average {name}{share}", None, intervals(average)))
     return lines
 
 
 def suite_title(report: Mapping[str, Any]) -> str:
-    """The suite and the model; of a path its last part: the rest tells where somebody keeps models."""
+    """The suite and the model."""
+    return f"{report['title']}: {model_of(report)}"
+
+
+def model_of(report: Mapping[str, Any]) -> str:
+    """The model; of a path its last part: the rest tells where somebody keeps models."""
     name = Path(report["model"]["name"])
-    return f"{report['title']}: {name.name if name.is_absolute() else name}"
+    return name.name if name.is_absolute() else str(name)
 
 
 def suite_caption(report: Mapping[str, Any]) -> str:
@@ -69,8 +76,48 @@ def suite_caption(report: Mapping[str, Any]) -> str:
     )
 
 
+def paper_table(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> "Table":
+    """A rich table as papers print it: one column a benchmark or average, one row a model and k; 80 characters do.
+
+    Args:
+        reports: at least one, of one suite, each with what to call its model.
+
+    Raises:
+        ConfigError: of several suites, or with other benchmarks or sampler.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    first = reports[0][1]
+    asked = [_asked(report) for _, report in reports]
+    if any(one != asked[0] for one in asked):
+        raise ConfigError(
+            "These suites differ in title, benchmarks, number of problems or sampler, so they make no common table. "
+            "Evaluate the models with the same suite and options."
+        )
+    several = len(reports) > 1
+    names = "; ".join(f"{n}: {name}" if several else name for n, (name, _) in enumerate(reports, 1))
+    table = Table(title=Text(str(first["title"])), caption=Text(names), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("", no_wrap=True)
+    for line in suite_lines(first):
+        heading, style = (line.label, "") if line.num_problems else (f"avg {line.group}", "bold")
+        table.add_column(heading, justify="right", min_width=5, overflow="fold", style=style)
+    for n, (_, report) in enumerate(reports, 1):
+        columns = [line.pass_at for line in suite_lines(report)]
+        for i, k in enumerate(report["ks"]):
+            cells = [f"{pass_at[i].mean:.3f}" for pass_at in columns]
+            table.add_row(f"{n} pass@{k}" if several else f"pass@{k}", *cells, end_section=k == report["ks"][-1])
+    return table
+
+
+def _asked(report: Mapping[str, Any]) -> list[Any]:
+    sets = [(one["label"], one["task"], one["split"], one["num_problems"]) for one in report["benchmarks"]]
+    return [report["title"], report["ks"], {**report["sampling"], "seed": None}, sets]
+
+
 def suite_table(report: Mapping[str, Any]) -> "Table":
-    """A rich table: one row a `Line`, one column a k."""
+    """A rich table with intervals: one row a `Line`, one column a k."""
     from rich.table import Table
     from rich.text import Text
 

@@ -8,7 +8,7 @@ import pytest
 
 from killick.cli import run
 from killick.errors import ConfigError
-from killick.evaluate.suite_table import suite_caption, suite_table
+from killick.evaluate.suite_table import paper_table, suite_caption, suite_table
 from killick.evaluate.suites import Benchmark, find_data, load_suite, shipped_suites, suite_report
 
 BENCH = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "bench"
@@ -102,6 +102,20 @@ def test_averages_count_pools_once_and_groups_apart(finished):
     ]  # fmt: skip
     assert list(table.columns[1].cells) == ["5", "2", "5", "", "5", ""]
 
+    paper = paper_table([("runs/a", report), ("runs/b", {**report, "sampling": {**report["sampling"], "seed": 9}})])
+    assert [str(column.header) for column in paper.columns] == [
+        "", "AIME 2024", "AIME 2025", "AMC 2023", "avg in", "Knights and Knaves", "avg out",
+    ]  # fmt: skip
+    rows = list(zip(*(column.cells for column in paper.columns), strict=True))
+    means = [first.mean(), second.mean(), alone.mean(), expected, other.mean(), other.mean()]
+    assert rows[0] == ("1 pass@1", *(f"{mean:.3f}" for mean in means))
+    assert [row[0] for row in rows] == ["1 pass@1", "1 pass@6", "2 pass@1", "2 pass@6"]
+    assert rows[3][1:] == rows[1][1:] != rows[0][1:]
+    assert str(paper.caption) == "1: runs/a; 2: runs/b"
+    hotter = {**report, "sampling": {**report["sampling"], "temperature": 0.77}}
+    with pytest.raises(ConfigError, match="no common table"):
+        paper_table([("a", report), ("b", hotter)])
+
 
 def test_nothing_evaluated_is_an_error():
     with pytest.raises(ConfigError, match="every benchmark was left out"):
@@ -151,6 +165,8 @@ def test_a_suite_runs_resumes_and_prints_json(files, tmp_path, capsys):
     assert "Knights and" in table
     assert "pass@2" in table
     assert (out / "math500-test" / "records.jsonl").read_bytes() == before
+    assert run(["compare", str(out), str(out)]) == 0
+    assert "2 pass@2" in capsys.readouterr().out  # both in one table of the papers' shape
 
 
 def test_a_missing_set_is_an_error_before_sampling_unless_left_out(files, tmp_path, capsys):
