@@ -79,9 +79,9 @@ def compare(
     if as_json:
         typer.echo(json.dumps(comparison.to_dict(), indent=2))
     else:
-        tables = comparison_tables(comparison) if isinstance(comparison, Comparison) else suite_tables(comparison)
         if isinstance(comparison, SuiteComparison) and all(path.is_file() for path in reports):
-            tables = [paper_table([(str(path.parent), read_report(path)) for path in reports]), *tables]
+            out.print(paper_table([(str(path.parent), read_report(path)) for path in reports]))
+        tables = comparison_tables(comparison) if isinstance(comparison, Comparison) else suite_tables(comparison)
         for table in tables:
             out.print(table)
     parts = [comparison] if isinstance(comparison, Comparison) else comparison.benchmarks.values()

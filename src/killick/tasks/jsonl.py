@@ -67,6 +67,7 @@ class JsonLines:
         train_split: its split to train on.
         test_split: its split to test on, or "" for none.
         function: "package.module:function" for the judge "python"; called with completion and gold.
+        key_function: the like for maj@k with that judge: what a completion answers, as a text.
     """
 
     path: str | None = None
@@ -86,11 +87,12 @@ class JsonLines:
     train_split: str = "train"
     test_split: str = ""
     function: str = ""
+    key_function: str = ""
 
     _defaults: ClassVar[Mapping[str, str]] = {"problem": "problem", "answer": "answer", "solution": "", "id": ""}
 
     def __post_init__(self) -> None:
-        make_judge(self.judge, self.function)
+        make_judge(self.judge, self.function, self.key_function)
         if (self.path is None) == (self.hub is None):
             raise ConfigError("The task jsonl needs its data: set either path (a file) or hub (owner/name).")
         self._check_columns()
@@ -125,7 +127,7 @@ class JsonLines:
     @property
     def verifier(self) -> Verifier:
         """The judge chosen by the setting of that name."""
-        return make_judge(self.judge, self.function)
+        return make_judge(self.judge, self.function, self.key_function)
 
     def rows(self, split: str, limit: int | None = None) -> list[Row]:
         """Problems in the data's order.
@@ -189,7 +191,7 @@ class JsonLines:
         return None
 
 
-def make_judge(judge: str, function: str = "") -> Verifier:
+def make_judge(judge: str, function: str = "", key_function: str = "") -> Verifier:
     """The verifier of a task that leaves the choice to its settings.
 
     Raises:
@@ -201,7 +203,9 @@ def make_judge(judge: str, function: str = "") -> Verifier:
         raise ConfigError(f"Unknown judge {judge!r}. {nearest(judge, get_args(Judge))}")
     if (judge == "python") != bool(function):
         raise ConfigError('The judge "python" and the setting function ("package.module:function") go together.')
-    settings = {"function": function} if function else {}
+    if key_function and not function:
+        raise ConfigError('The setting key_function belongs to the judge "python". Remove it.')
+    settings = {"function": function, "key_function": key_function} if function else {}
     verifier: Verifier = VERIFIERS.build("python_function" if judge == "python" else judge, **settings)
     return verifier
 

@@ -6,7 +6,10 @@ _BRACE = re.compile(r"(?<!\\)[{}]")
 _OPENING = re.compile(r"\\boxed\s?\{")
 _UNBRACED = re.compile(r"\\boxed\s+(-?[0-9]+(?:\.[0-9]+)?|[A-Za-z])(?![0-9A-Za-z])")  # \boxed 5
 _BLANK = r"(?:[\s$]|\\q?quad(?![a-z])|\\[ ,;()\[\]])*"
-_JOINED = re.compile(rf"{_BLANK}(?:[,;]|,?\s?(?:and|or)|,?\s?\\(?:text|mbox)\s?\{{\s*(?:and|or)\s*\}}){_BLANK}")
+_JOINED = re.compile(
+    rf"{_BLANK}(?:[,;]|,?\s?(?:and|or)|,?\s?\\(?:text|mbox)\s?\{{\s*(?:and|or)\s*\}}){_BLANK}"
+    rf"(?:(?P<name>[A-Za-z](?:_\{{?[0-9]\}}?)?)\s?={_BLANK})?"
+)
 
 
 def closing(text: str, start: int) -> int | None:
@@ -33,12 +36,22 @@ def last_box(text: str) -> str | None:
     return text[opening.end() : end - 1] if opening and end else ""
 
 
+def _named(name: str | None, before: str) -> bool:
+    """Whether the box behind `before` has the name that the next one has: x = 2 and x = 3, but not x = 2 and y = 3."""
+    if not name:
+        return True
+    letter = re.escape(name[0])
+    return re.search(rf"(?<![A-Za-z]){letter}(?:_\{{?[0-9]\}}?)?\s?=\s?$", before) is not None
+
+
 def boxed_answer(text: str) -> str | None:
     r"""The last box's content, the outer one of two nested, joined with earlier boxes that belong to the same list.
 
     Returns:
         None without a box; "" when the last one is empty or never closed.
     """
+    if "\\boxed" not in text:
+        return None
     text = _UNBRACED.sub(r"\\boxed{\1}", text)
     boxes: list[tuple[int, int, str]] = []
     for match in _OPENING.finditer(text):
@@ -52,7 +65,8 @@ def boxed_answer(text: str) -> str | None:
         return ""
     parts = [boxes[-1][2]]
     for left, right in zip(reversed(boxes[:-1]), reversed(boxes[1:]), strict=True):
-        if not _JOINED.fullmatch(text, left[1], right[0]):
+        joint = _JOINED.fullmatch(text, left[1], right[0])
+        if not joint or not _named(joint["name"], text[max(0, left[0] - 20) : left[0]]):
             break
         parts.insert(0, left[2])
     return ", ".join(parts)

@@ -2,10 +2,10 @@ r"""Multiple choice: the option a completion ends up with, named by letter or by
 
 Where the answer is looked for; the first place that exists decides:
 
-1. the last complete `<answer>…</answer>`, else the last `\boxed{…}`;
-2. the line after the last "answer is", "answer:", "correct option is" and the like;
-3. "C is correct", "option C is the right one", if all such sentences name one letter;
-4. the last line, if it is nothing but a letter ("(C)", "C."), a letter with its own option's text, or an option's text.
+1. the last box, else the last answer tag, else the line behind the last "answer is", "correct option is" and the like
+   (see `killick.verifiers.final`);
+2. "C is correct", "option C is the right one", if all such sentences name one letter;
+3. the last line, if it is nothing but a letter ("(C)", "C."), a letter with its own option's text, or an option's text.
 
 A letter counts when nothing but the option's own text or a reason follows it. Two letters, a letter beside the text of
 another option, "not B", or a text that fits two options is `unparsable`: an ambiguous answer is never right.
@@ -16,12 +16,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from killick.errors import ConfigError, DataError
-from killick.verifiers.final import final_answer, marked, plain, undress
-from killick.verifiers.number import clean
-from killick.verifiers.types import RIGHT, Verdict, wrong
+from killick.errors import DataError
+from killick.verifiers.final import BOX, OPTION, TAG, find, plain, undress
+from killick.verifiers.single import SingleAnswer
+from killick.verifiers.types import Verdict, wrong
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -86,58 +86,28 @@ def choice_gold(answer: str) -> ChoiceGold:
 
 
 @dataclass(frozen=True)
-class ChoiceVerifier:
-    """Compares the option a completion chooses with the gold.
+class ChoiceVerifier(SingleAnswer[str]):
+    """Compares the letter of the option a completion chooses with the gold's."""
 
-    Attributes:
-        max_chars: only the end of a longer completion is read.
-    """
-
-    max_chars: int = 20_000
-
-    def __post_init__(self) -> None:
-        if self.max_chars < 1:
-            raise ConfigError(f"max_chars = {self.max_chars} must be at least 1.")
+    key_needs_gold: ClassVar[bool] = True  # an option may be named by its text
 
     @staticmethod
     def gold(letter: str, choices: Sequence[str]) -> str:
         """The gold of a row: letter and options as JSON."""
         return json.dumps({"letter": letter, "choices": list(choices)}, ensure_ascii=False)
 
-    def check_gold(self, answer: str) -> None:
-        """Refuse a gold that is neither a letter nor letter and options.
+    def wanted(self, answer: str) -> str:
+        """The letter of a gold.
 
         Raises:
-            DataError: it is not.
+            DataError: it is neither a letter nor letter and options.
         """
-        choice_gold(answer)
+        return choice_gold(answer).letter
 
-    def __call__(self, completion: str, answer: str) -> Verdict:
-        """Judge one completion; linear in `max_chars`.
-
-        Raises:
-            DataError: the gold is unreadable (never because of the completion).
-        """
-        gold = choice_gold(answer)
-        found = self.extract(completion, gold.choices)
-        if found in ("no_answer", "unparsable"):
-            return wrong(found)  # type: ignore[arg-type]
-        return RIGHT if found == gold.letter else wrong()
-
-    def extract(self, completion: str, choices: Sequence[str] = ()) -> str:
-        """The letter a completion chooses, or "no_answer" or "unparsable"."""
-        text = completion[-self.max_chars :]
-        final = final_answer(text)
-        text = clean(text)
-        if final is not None:
-            letter = _read(final.text, choices) if final.text.strip() else "no_answer"
-            later = marked(text[text.rfind("\\boxed") :]) if final.found == "box" else None
-            # a box that the text then contradicts is no answer
-            return letter if later is None or _read(later, choices) in (letter, "unparsable") else "unparsable"
-        named = {letter.upper() for letter in _IS_RIGHT.findall(text)}
-        if named:
-            return named.pop() if len(named) == 1 else "unparsable"
-        return _last_line(text, choices)
+    def found(self, text: str, answer: str) -> str | Verdict:
+        """The letter a completion chooses, or why there is none."""
+        letter = _chosen(text, choice_gold(answer).choices)
+        return wrong(letter) if letter in ("no_answer", "unparsable") else letter  # type: ignore[arg-type]
 
     def other(self, answer: str) -> str:
         """A gold that a completion with this one must not match: the next option."""
@@ -145,6 +115,20 @@ class ChoiceVerifier:
         num = len(choices) or len(LETTERS)
         following = LETTERS[(LETTERS.index(letter) + 1) % num]
         return self.gold(following, choices) if choices else following
+
+
+def _chosen(text: str, choices: Sequence[str]) -> str:
+    """The letter, or "no_answer" or "unparsable"."""
+    final = find(text, BOX, TAG, OPTION)
+    if final is not None:
+        letter = _read(final.line, choices) if final.text.strip() else "no_answer"
+        later = find(text[text.rfind("\\boxed") :], TAG, OPTION) if final.place == BOX else None
+        # a box that the text then contradicts is no answer
+        return letter if later is None or _read(later.line, choices) in (letter, "unparsable") else "unparsable"
+    named = {letter.upper() for letter in _IS_RIGHT.findall(text)}
+    if named:
+        return named.pop() if len(named) == 1 else "unparsable"
+    return _last_line(text, choices)
 
 
 def _read(segment: str, choices: Sequence[str]) -> str:

@@ -1,47 +1,38 @@
 r"""Answers that are a word or a short text: the final answer must read the same as the gold.
 
-The final answer is the last complete `<answer>…</answer>`, else the last `\boxed{…}`, else what follows the last
-"answer is" or "answer:" on its line. Case, blanks, bold print, dollars, `\text{}` and a closing full stop do not count.
+The final answer is the last box, else the last answer tag, else what follows the last "answer is" on its line. Case,
+blanks, bold print, dollars, `\text{}` and a closing full stop do not count.
 """
 
 from dataclasses import dataclass
 
-from killick.errors import ConfigError, DataError
-from killick.verifiers.final import final_answer, plain
-from killick.verifiers.types import RIGHT, Verdict, wrong
+from killick.errors import DataError
+from killick.verifiers.final import ANSWER, BOX, TAG, find, plain
+from killick.verifiers.single import SingleAnswer
+from killick.verifiers.types import Verdict, wrong
+
+
+def final_text(text: str) -> str | None:
+    """The final answer of a `clean` text for comparison; None when there is none or it says nothing."""
+    found = find(text, BOX, TAG, ANSWER)
+    return None if found is None else plain(found.line) or None
 
 
 @dataclass(frozen=True)
-class ExactVerifier:
-    """Compares the completion's final answer with the gold as text.
+class ExactVerifier(SingleAnswer[str]):
+    """Compares the completion's final answer with the gold as text."""
 
-    Attributes:
-        max_chars: only the end of a longer completion is read.
-    """
-
-    max_chars: int = 20_000
-
-    def __post_init__(self) -> None:
-        if self.max_chars < 1:
-            raise ConfigError(f"max_chars = {self.max_chars} must be at least 1.")
-
-    def check_gold(self, answer: str) -> None:
-        """Refuse a gold without text.
+    def wanted(self, answer: str) -> str:
+        """The gold for comparison.
 
         Raises:
             DataError: nothing is left of it once blanks and marks are gone.
         """
-        if not plain(answer):
+        text = plain(answer)
+        if not text:
             raise DataError(f"The gold answer {answer[:80]!r} holds no text to compare with. Correct or drop the row.")
+        return text
 
-    def __call__(self, completion: str, answer: str) -> Verdict:
-        """Judge one completion; the time is linear in its length.
-
-        Raises:
-            DataError: the gold is empty.
-        """
-        self.check_gold(answer)
-        found = final_answer(completion[-self.max_chars :])
-        if found is None or not plain(found.text):
-            return wrong("no_answer")
-        return RIGHT if plain(found.text) == plain(answer) else wrong()
+    def found(self, text: str, answer: str) -> str | Verdict:
+        """The final answer for comparison."""
+        return final_text(text) or wrong("no_answer")

@@ -1,7 +1,8 @@
 r"""Knights and Knaves: the role of every person, in any order and wording.
 
-The final statement is the last complete `<answer>…</answer>`, else the last `\boxed{…}`, else what follows the last
-"Conclusion" or "answer", else the block of plain statements at the end. In it, each person must have one role:
+The final statement is the last box, else the last answer tag, else what follows the last "Conclusion" or "answer", else
+the block of plain statements at the end. A box or a conclusion without a role for everybody ("Zoey: \boxed{knight}") is
+passed over. In the final statement, each person must have one role:
 "Zoey is a knight", "Zoey: knight", "Zoey and Mia are knaves", "Knights: Zoey, Mia", "not a knight", "the rest are
 knaves". Suppositions and reported speech ("if …", "… claims that …") are passed over. A person left out or with both
 roles makes the answer wrong, a statement that can be read in two ways makes it `unparsable`.
@@ -12,23 +13,18 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from killick.errors import ConfigError, DataError
-from killick.verifiers.boxed import boxed_answer
-from killick.verifiers.number import clean
-from killick.verifiers.types import RIGHT, Verdict, wrong
+from killick.errors import DataError
+from killick.verifiers.final import BOX, CONCLUSION, TAG, places
+from killick.verifiers.single import SingleAnswer
+from killick.verifiers.types import Verdict, wrong
 
 Role = Literal["knight", "knave"]
 Roles = Mapping[str, Role]
+Given = Mapping[str, set[Role]]
 
 _PERSON = re.compile(r"\s*(\S.*?)\s+is\s+an?\s+(knight|knave)\s*", re.DOTALL)
-_TAG = re.compile(r"<answer>((?:(?!</?answer>).)*)</answer>", re.IGNORECASE | re.DOTALL)
-_HEADING = re.compile(
-    r"\b(?:in\sconclusion|conclusions?|final\sanswers?|(?:final|unique|only|correct|consistent)\s(?:solution|assignment)|answers?)"
-    r"[*_\s]{0,4}(?::|\bis\b|\bare\b|\n|,)",
-    re.IGNORECASE,
-)
 _CLAUSE = re.compile(
     r"[.;!?\n]|\b(?:but|while|whereas|since|because|so|therefore|thus|hence)\b",
     re.IGNORECASE,
@@ -70,43 +66,35 @@ def roles_of(answer: str) -> Roles:
 
 
 @dataclass(frozen=True)
-class KnightsVerifier:
-    """Compares the roles a completion ends up with with the gold; all must be given, and no two contradict.
+class KnightsVerifier(SingleAnswer[Given]):
+    """Compares the roles a completion ends up with with the gold; all must be given, and no two contradict."""
 
-    Attributes:
-        max_chars: only the end of a longer completion is read.
-    """
+    key_needs_gold: ClassVar[bool] = True  # it names the people
 
-    max_chars: int = 20_000
-
-    def __post_init__(self) -> None:
-        if self.max_chars < 1:
-            raise ConfigError(f"max_chars = {self.max_chars} must be at least 1.")
-
-    def check_gold(self, answer: str) -> None:
-        """Refuse a gold that does not give every person one role.
+    def wanted(self, answer: str) -> Given:
+        """The roles of a gold.
 
         Raises:
-            DataError: it does not.
+            DataError: it does not give every person one role.
         """
-        roles_of(answer)
+        return {name: {role} for name, role in roles_of(answer).items()}
 
-    def __call__(self, completion: str, answer: str) -> Verdict:
-        """Judge one completion; linear in `max_chars` times the number of people.
-
-        Raises:
-            DataError: the gold is unreadable (never because of the completion).
-        """
-        gold = roles_of(answer)
-        reader = _reader(tuple(gold))
-        text = clean(completion[-self.max_chars :])
+    def found(self, text: str, answer: str) -> Given | Verdict:
+        """The roles that the first complete or contradictory statement gives, else an incomplete one."""
+        names = tuple(roles_of(answer))
+        reader, partial = _reader(names), None
         for section in reader.sections(text):
-            found = reader.read(section)
-            if found is None:
+            given = reader.read(section)
+            if given is None:
                 return wrong("unparsable")
-            if found and (len(found) == len(gold) or any(len(given) > 1 for given in found.values())):
-                return RIGHT if found == {name: {role} for name, role in gold.items()} else wrong()
-        return wrong() if reader.read(text) else wrong("no_answer")
+            if len(given) == len(names) or any(len(roles) > 1 for roles in given.values()):
+                return given
+            partial = partial or given
+        return partial or wrong("wrong" if reader.read(text) else "no_answer")
+
+    def spelled(self, value: Given) -> str:
+        """Names in alphabetical order with their roles."""
+        return ", ".join(f"{name}: {' and '.join(sorted(value[name]))}" for name in sorted(value))
 
     def other(self, answer: str) -> str:
         """A gold that a completion with this one must not match: the first person's role turned round."""
@@ -129,16 +117,10 @@ class _Reader:
 
     def sections(self, text: str) -> Iterator[str]:
         """Places where the final statement may stand, the more explicit first."""
-        tags = _TAG.findall(text)
-        if tags:
-            yield tags[-1]
-            return
-        box = boxed_answer(text)
-        if box:
-            yield box
-        headings = list(_HEADING.finditer(text))
-        if headings:
-            yield text[headings[-1].end() :]
+        for place in places(text, BOX, TAG, CONCLUSION):
+            yield place.text
+            if place.place == TAG:
+                return
         yield text[self._tail(text) :]
 
     def _tail(self, text: str) -> int:

@@ -2,7 +2,7 @@ r"""Mathematical answers: extraction, normalisation, exact comparison, and math-
 
 The final answer is taken from the completion (`extract`), both sides are brought to one spelling (`normalise`) and read
 as values, lists, intervals and so on (`forms`). Two readable answers are compared here, by exact arithmetic or to as
-many digits as it takes (`quick`). Sums, integrals and matrix arithmetic go to math-verify, in a worker process with a
+many digits as it takes (`quick`). Infinite sums, integrals, matrix arithmetic go to math-verify, in a worker with a
 bound on time and memory (`service`). What neither can read is `unparsable`; when in doubt the answer is not accepted.
 """
 
@@ -10,12 +10,14 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 from killick.errors import ConfigError, DataError, VerifierError
 from killick.verifiers import service
 from killick.verifiers.answers import backend, quick
 from killick.verifiers.answers.extract import extract
 from killick.verifiers.answers.forms import Named
+from killick.verifiers.answers.keys import mathematical_key
 from killick.verifiers.answers.limits import TooLarge, Undefined, budget
 from killick.verifiers.answers.normalise import normalise
 from killick.verifiers.answers.quantity import Value
@@ -53,6 +55,8 @@ class LatexVerifier:
     timeout_s: float = 5.0
     max_answer_chars: int = 400
     max_chars: int = 50_000
+
+    key_needs_gold: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if min(self.timeout_s, self.max_answer_chars, self.max_chars) <= 0:
@@ -115,6 +119,11 @@ class LatexVerifier:
             for place, outcome in zip(asked, outcomes, strict=True):
                 verdicts[place] = _verdict(outcome)
         return verdicts
+
+    def answer_key(self, completion: str, answer: str) -> str | None:
+        """What a completion answers, as a text that is equal for most equal answers; None when it gives no answer."""
+        found = extract(completion[-self.max_chars :], self.fallback)
+        return mathematical_key(found.text[: self.max_answer_chars]) if found and found.text else None
 
     def rule(self, completion: str, answer: str) -> Ruling:
         """What can be said of a completion in this process.

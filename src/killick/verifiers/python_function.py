@@ -6,13 +6,17 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from killick.errors import ConfigError, DataError
+from killick.verifiers.exact import final_text
+from killick.verifiers.final import clean
 from killick.verifiers.service import Outcome, Service
 from killick.verifiers.types import RIGHT, Verdict, wrong
 
 _CALL = "killick.verifiers.python_function:call"
+_CALL_KEY = "killick.verifiers.python_function:call_key"
+_MAX_CHARS = 50_000
 _log = logging.getLogger(__name__)
 
 
@@ -53,14 +57,22 @@ class PythonFunctionVerifier:
         function: "package.module:function"; the default compares texts.
         threshold: a number from here on is right.
         timeout_s: seconds for one call.
+        key_function: "package.module:function" for maj@k: called alike, it returns what the completion answers as a
+            text, equal for equal answers, or None. Without one, that is the final answer as `exact` reads it, else the
+            whole completion, so that a wrong completion in an unexpected form does not lose its vote.
     """
 
     function: str = "operator:eq"
     threshold: float = 1.0
     timeout_s: float = 5.0
+    key_function: str = ""
+
+    key_needs_gold: ClassVar[bool] = True  # the function may
 
     def __post_init__(self) -> None:
         load_function(self.function)
+        if self.key_function:
+            load_function(self.key_function)
         if self.timeout_s <= 0:
             raise ConfigError(f"timeout_s = {self.timeout_s} must be above 0.")
 
@@ -81,6 +93,18 @@ class PythonFunctionVerifier:
         """Judge many completions, in order, shared out among the worker processes."""
         calls = [(self.function, text, gold) for text, gold in zip(completions, answers, strict=True)]
         return [self._verdict(outcome) for outcome in _service(self.function).call(_CALL, calls, self.timeout_s)]
+
+    def answer_key(self, completion: str, answer: str) -> str | None:
+        """What a completion answers, as a text that is equal for equal answers; None when it gives no answer."""
+        if not self.key_function:
+            text = clean(completion[-_MAX_CHARS:])
+            return final_text(text) or " ".join(text.split()) or None
+        call = (self.key_function, completion, answer)
+        outcome = _service(self.key_function).call(_CALL_KEY, [call], self.timeout_s)[0]
+        if outcome.problem:
+            _log.warning("%s failed on a completion: %s. It does not vote.", self.key_function, outcome.detail)
+        key: str | None = outcome.value
+        return key
 
     def _verdict(self, outcome: Outcome) -> Verdict:
         if outcome.problem == "timeout":
@@ -109,6 +133,18 @@ def call(path: str, completion: str, answer: str) -> float | str:
     if math.isnan(score):
         raise TypeError(f"it returned {result!r:.80}; expected are True, False, a number or a Verdict")
     return score
+
+
+def call_key(path: str, completion: str, answer: str) -> str | None:
+    """What a function says a completion answers. Runs in a worker process.
+
+    Raises:
+        TypeError: the function returned neither a text nor None.
+    """
+    key = load_function(path)(completion, answer)
+    if key is None or isinstance(key, str):
+        return key
+    raise TypeError(f"it returned {key!r:.80}; expected is a text, or None for no answer")
 
 
 @functools.lru_cache(maxsize=16)

@@ -1,7 +1,7 @@
 """Any data set of reasoning-gym, judged by its own scorer.
 
 A row's gold is JSON with the data set's name, its settings and the whole entry (see `pack`), because most scorers need
-more than an answer. The completion's answer is its last complete `<answer>…</answer>`, else its last box.
+more than an answer. The completion's answer is its last box, else its last answer tag.
 
 Some scorers evaluate the answer as Python (`eval`, or sympy's `parse_expr`, which does the same). They are only given
 answers in which there is nothing to run: see `harmless`. Data sets whose scorer accepts what is wrong are refused.
@@ -16,11 +16,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from killick.errors import ConfigError, DataError
 from killick.registry import nearest
-from killick.verifiers.final import final_answer
+from killick.verifiers.final import BOX, TAG, clean, find
 from killick.verifiers.service import Outcome, Service
 from killick.verifiers.types import RIGHT, Verdict, wrong
 
@@ -35,6 +35,16 @@ UNSOUND = {
     "game_of_life_halting": "its scorer accepts every answer that is not empty",
     "puzzle24": "its scorer does not compare the numbers used with those given, so one expression is always right",
 }
+
+# Data sets whose scorer takes several answers for right: moves, paths, puzzles with many solutions ("composite": it
+# depends on the entry). A test looks for others in the installed version.
+MANY_RIGHT = frozenset(
+    (
+        "boxnet", "composite", "countdown", "cryptarithm", "graph_color", "jugs", "kakurasu", "knight_swap", "n_queens",
+        "palindrome_generation", "propositional_logic", "quantum_lock", "rubiks_cube", "rush_hour", "shortest_path",
+        "sokoban", "tower_of_hanoi", "word_ladder",
+    )
+)  # fmt: skip
 
 _NO_CODE = re.compile(r"[\w\s,-]*")
 _ARITHMETIC = re.compile(r"(?:[0-9\s()+-]|(?<!\*)\*(?!\*)|(?<!/)/(?!/)|(?<=[0-9])\.(?=[0-9]))*")
@@ -119,6 +129,8 @@ class ReasoningGymVerifier:
     max_answer_chars: int = 10_000
     max_chars: int = 50_000
 
+    key_needs_gold: ClassVar[bool] = True  # it names the data set
+
     def __post_init__(self) -> None:
         if not 0.0 < self.threshold <= 1.0:
             raise ConfigError(f"threshold = {self.threshold}: allowed is above 0, at most 1.")
@@ -156,13 +168,29 @@ class ReasoningGymVerifier:
         outcomes = iter(_service().call(_SCORE, calls, self.timeout_s) if calls else ())
         return [self._verdict(next(outcomes)) if isinstance(text, str) else text for text in texts]
 
+    def answer_key(self, completion: str, answer: str) -> str | None:
+        """What a completion answers, without regard to case and blanks; None when it gives no answer.
+
+        Raises:
+            ConfigError: several answers can be right, so that right completions need not agree.
+        """
+        name = unpack(answer)[0]
+        if name in MANY_RIGHT or self.threshold < 1.0:
+            cause = "has problems with several right answers" if name in MANY_RIGHT else "takes answers that are near"
+            raise ConfigError(
+                f"maj@k: reasoning-gym's {name} with threshold = {self.threshold} {cause}, so votes cannot be counted. "
+                "Use pass@k."
+            )
+        text = self._answer(completion, answer)
+        return None if isinstance(text, Verdict) else " ".join(text.split()).casefold()
+
     def _answer(self, completion: str, answer: str) -> str | Verdict:
         """What is scored, or the verdict on a completion that is not scored."""
         self.check_gold(answer)
-        final = final_answer(completion[-self.max_chars :])
-        if final is None or final.found == "marker" or not final.text.strip():
+        place = find(clean(completion[-self.max_chars :]), BOX, TAG)
+        text = place.text.strip() if place else ""
+        if not text:
             return wrong("no_answer")
-        text = final.text.strip()
         usable = len(text) <= self.max_answer_chars and harmless(unpack(answer)[0], text)
         return text if usable else wrong("unparsable")
 

@@ -201,6 +201,7 @@ def test_other_judges(tmp_path: Path, judge: str, answer: str, wording: str, mor
         ({"path": "x", "judge": "choice"}, "columns.choices"),
         ({"path": "x", "judge": "python"}, "go together"),
         ({"path": "x", "function": "operator:eq"}, "go together"),
+        ({"path": "x", "key_function": "operator:eq"}, "key_function belongs to"),
         ({"path": "x", "judge": "python", "function": "no_such_module:f"}, "cannot be imported"),
     ],
 )

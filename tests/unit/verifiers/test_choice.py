@@ -174,3 +174,9 @@ def test_the_other_gold_is_the_next_option() -> None:
     assert other == ("A", COLOURS)
     with pytest.raises(ConfigError):
         ChoiceVerifier(max_chars=0)
+
+
+def test_the_key_is_the_letter_also_of_an_option_named_by_its_text() -> None:
+    gold = ChoiceVerifier.gold("A", COLOURS)
+    texts = ["The answer is green.", "Answer: B", r"\boxed{C}", "B or C", "who knows"]
+    assert [ChoiceVerifier().answer_key(text, gold) for text in texts] == ["B", "B", "C", None, None]

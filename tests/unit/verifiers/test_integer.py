@@ -23,6 +23,7 @@ CASES = [
     ("<answer>73, 74</answer>", "73", "unparsable"),
     ("**Final answer**: 73", "73", "right"),
     ("**Answer:** **73**", "73", "right"),
+    ("<answer>73^\\circ</answer>", "73", "right"),
     (r"\boxed{74}", "73", "wrong"),
     (r"\boxed{-73}", "73", "wrong"),
     (r"\boxed{1073}", "73", "wrong"),
@@ -66,3 +67,8 @@ def test_settings() -> None:
         IntegerVerifier(low=3, high=2)
     with pytest.raises(ConfigError, match="max_chars"):
         IntegerVerifier(max_chars=0)
+
+
+def test_equal_numbers_share_a_key() -> None:
+    texts = [r"\boxed{073}", "Answer: 73", r"\boxed{74}", "73 is what I see"]
+    assert [IntegerVerifier().answer_key(text, "") for text in texts] == ["73", "73", "74", None]

@@ -74,6 +74,7 @@ CASES = [
     ("Everyone is a knight.", TWO, "wrong"),
     ("Assume Zoey is a knight. Then Oliver is a knave.", TWO, "wrong"),  # Zoey is only supposed
     ("<answer>Oliver is a knave</answer> Zoey is a knight, Oliver is a knave", TWO, "wrong"),
+    (r"\boxed{Zoey is a knave} <answer>Zoey is a knight, Oliver is a knave</answer>", TWO, "right"),
     # ambiguous, or no statement
     ("A knight is Zoey, Oliver is a knave", TWO, "unparsable"),
     ("Not knights: Zoey. Oliver is a knave", TWO, "unparsable"),
@@ -118,3 +119,18 @@ def test_the_other_gold_turns_the_first_person() -> None:
     assert KnightsVerifier().other(TWO) == "Zoey is a knave, Oliver is a knave"
     with pytest.raises(ConfigError):
         KnightsVerifier(max_chars=0)
+
+
+def test_the_key_is_who_is_what_in_any_wording() -> None:
+    """An incomplete statement and one that contradicts itself are answers too, of their own."""
+    texts = [
+        "Both are knaves.",
+        r"\boxed{Oliver: knave, Zoey: knave}",
+        "Zoey is a knight",
+        "Everyone but Zoey is a knave",
+        "Zoey is a knight and a knave, Oliver is a knave",
+        "who knows",
+    ]
+    both = "Oliver: knave, Zoey: knave"
+    expected = [both, both, "Zoey: knight", None, "Oliver: knave, Zoey: knave and knight", None]
+    assert [KnightsVerifier().answer_key(text, TWO) for text in texts] == expected

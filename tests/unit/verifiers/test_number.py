@@ -44,6 +44,16 @@ CASES = [
     (r"\boxed{18\text{ dollars}}", "18", "right"),
     (r"\boxed{\$9{,}000}", "9000", "right"),
     (r"\boxed{3\,000}", "3000", "right"),
+    ("<answer>18</answer> There were 3 ducks.", "18", "right"),
+    ("<answer>3 * 6 = 18 dollars</answer>", "18", "right"),
+    ("<answer>17 or 18</answer>", "18", "unparsable"),
+    ("<answer>eighteen</answer> 18", "18", "unparsable"),
+    ("<answer></answer> 18", "18", "no_answer"),
+    (r"\boxed{x = \boxed{18}}", "18", "right"),
+    (r"\boxed{17}, \boxed{18}", "18", "unparsable"),
+    ("**Answer:** 18, not 3", "18", "right"),
+    ("The answer is: - 18", "18", "unparsable"),
+    ("The answer is $n^{2}+1$", "2", "unparsable"),
     # hedging, unevaluated expressions and pieces of something longer are no answer
     ("#### 5 or 7", "5", "unparsable"),
     ("The answer is 5 or 7", "5", "unparsable"),
@@ -133,3 +143,8 @@ def test_settings_are_checked() -> None:
 def test_exact_keeps_every_digit() -> None:
     # 40 digits, far beyond a float's 17.
     assert exact("0." + "1" * 39) == Fraction(int("1" * 39), 10**39)
+
+
+def test_equal_numbers_share_a_key() -> None:
+    texts = ["#### 1,000", r"so \boxed{1000.0}", "<answer>1e3</answer>", "#### 1001", "no number", "#### 5 or 7"]
+    assert [NumberVerifier().answer_key(text, "") for text in texts] == ["1000", "1000", "1000", "1001", None, None]

@@ -26,6 +26,11 @@ def judge(completion, gold):
         return completion == gold
     return results[completion]
 
+def key(completion, gold):
+    if completion == "crash":
+        raise RuntimeError("odd text")
+    return {"five": gold + "5", "none": None, "number": 5}[completion]
+
 class Judges:
     @staticmethod
     def always(completion, gold):
@@ -94,6 +99,16 @@ def test_an_endless_function_is_stopped(module: str) -> None:
 def test_what_cannot_be_loaded_stops_at_the_start(module: str, path: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         PythonFunctionVerifier(path.format(module=module))
+
+
+def test_keys(module: str) -> None:
+    own = PythonFunctionVerifier(f"{module}:judge", key_function=f"{module}:key")
+    assert [own.answer_key(text, "=") for text in ("five", "none", "number", "crash")] == ["=5", None, None, None]
+    default = PythonFunctionVerifier(f"{module}:judge")
+    texts = ["so \\boxed{Red}", "The answer is red.", "blue  sky", "blue\nsky", " "]
+    assert [default.answer_key(text, "") for text in texts] == ["red", "red", "blue sky", "blue sky", None]
+    with pytest.raises(ConfigError, match="no attribute"):
+        PythonFunctionVerifier(f"{module}:judge", key_function=f"{module}:no_such")
 
 
 def test_defaults_compare_texts() -> None:

@@ -12,6 +12,7 @@ from killick.verifiers.reasoning_gym import (
     ALGEBRA,
     ARITHMETIC,
     LITERAL,
+    MANY_RIGHT,
     UNSOUND,
     ReasoningGymVerifier,
     harmless,
@@ -162,3 +163,47 @@ def test_the_unsound_scorers_still_are() -> None:
     assert halting.score_answer("anything at all", halting[0]) == 1.0
     cards = create_dataset("puzzle24", seed=0, size=20)
     assert [cards.score_answer("6*4*1*1", cards[n]) for n in range(20)] == [1.0] * 20
+
+
+def test_equal_answers_share_a_key() -> None:
+    texts = [
+        "<answer>Spot</answer>",
+        r"so \boxed{spot}",
+        "<answer>tops</answer>",
+        "spot",
+        f"<answer>{'x' * 20_000}</answer>",
+    ]
+    assert [ReasoningGymVerifier().answer_key(text, spelling()) for text in texts] == [
+        "spot",
+        "spot",
+        "tops",
+        None,
+        None,
+    ]
+
+
+def test_no_keys_where_several_answers_are_right() -> None:
+    countdown = pack("countdown", {}, {"answer": "3*4", "metadata": {"numbers": [3, 4], "target": 12}})
+    with pytest.raises(ConfigError, match=r"countdown .* several right answers"):
+        ReasoningGymVerifier().answer_key("", countdown)
+    with pytest.raises(ConfigError, match="near"):
+        ReasoningGymVerifier(threshold=0.5).answer_key("", spelling())
+
+
+# Scorers of reasoning-gym 0.1.25 that look at the metadata and still accept one answer only, in one or more spellings.
+ONE_BY_METADATA = {
+    "advanced_geometry", "arc_agi", "bitwise_arithmetic", "calendar_arithmetic", "complex_arithmetic",
+    "fraction_simplification", "futoshiki", "group_anagrams", "intermediate_integration", "mini_sudoku",
+    "number_format", "number_sorting", "palindrome_partitioning", "pool_matrix", "rearc", "simple_integration",
+    "sudoku", "survo", "time_intervals", "word_sorting",
+}  # fmt: skip
+
+
+def test_the_installed_version_has_no_other_scorer_that_accepts_several_answers() -> None:
+    """One that never looks beyond the entry's answer can only compare with it; the others were read."""
+    import inspect
+
+    from reasoning_gym.factory import DATASETS
+
+    beyond = {name for name, (data, _) in DATASETS.items() if "metadata" in inspect.getsource(data.score_answer)}
+    assert beyond == MANY_RIGHT | ONE_BY_METADATA

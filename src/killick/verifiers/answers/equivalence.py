@@ -8,6 +8,7 @@ from killick.verifiers.answers import values
 from killick.verifiers.answers.forms import (
     Chain,
     Choice,
+    Congruence,
     Equation,
     Form,
     Many,
@@ -18,9 +19,10 @@ from killick.verifiers.answers.forms import (
     as_interval,
     gap,
 )
-from killick.verifiers.answers.limits import Undefined
+from killick.verifiers.answers.numerals import number_word
 from killick.verifiers.answers.quantity import Value
 from killick.verifiers.answers.reals import RealSet, half_line, same_pieces
+from killick.verifiers.answers.rounding import rounds
 from killick.verifiers.answers.tree import Node, Unreadable
 from killick.verifiers.answers.units import conversion
 
@@ -41,6 +43,8 @@ def compare(gold: Form, found: Form) -> Decision:
     """
     if isinstance(gold, Choice) or isinstance(found, Choice):
         return _choices(gold, found)
+    if isinstance(gold, Congruence) or isinstance(found, Congruence):
+        return _congruences(gold, found)
     if isinstance(gold, Named) or isinstance(found, Named) or isinstance(gold, Equation):
         return _relations(gold, found)
     if isinstance(gold, RealSet) or isinstance(found, RealSet):
@@ -56,6 +60,10 @@ def compare(gold: Form, found: Form) -> Decision:
     if isinstance(gold, Chain) and isinstance(found, Chain):
         return _chains(gold, found)
     if isinstance(gold, Word) or isinstance(found, Word):
+        numbers = [_number_word(form) for form in (gold, found)]
+        if any(numbers):
+            pair = [word or form for word, form in zip(numbers, (gold, found), strict=True)]
+            return compare(*pair) if all(isinstance(form, Value) for form in pair) else Decision(False, "words")
         letters = _letters(gold)
         return Decision(letters is not None and letters == _letters(found), "words")
     return Decision(False, "answers of different kinds")
@@ -65,6 +73,37 @@ def _letters(form: Form) -> str | None:
     if isinstance(form, Word):
         return form.text.replace(" ", "") + (f" in base {form.base}" if form.base else "")
     return form.text.lower() if isinstance(form, Value) and form.text.isalpha() and len(form.text) > 1 else None
+
+
+def _number_word(form: Form) -> Value | None:
+    """A number written as a word."""
+    number = number_word(form.text) if isinstance(form, Word) and not form.base else None
+    return None if number is None else Value(Node("num", value=Fraction(number)), str(number))
+
+
+def _congruences(gold: Form, found: Form) -> Decision:
+    """Residue classes with one modulus; the residue alone answers, but not where the gold names an unknown."""
+    if isinstance(gold, Congruence) and isinstance(found, Congruence):
+        if not values.same(gold.modulus, found.modulus):
+            return Decision(False, "different moduli")
+        if gold.name and found.name and gold.name != found.name:
+            return Decision(False, "residue classes of different unknowns")
+        sides = [form.items if isinstance(form, Many) else (form,) for form in (gold.residue, found.residue)]
+        classes = [{_residue(item, gold.modulus) for item in side} for side in sides]
+        if any(residue is None for side in classes for residue in side):
+            return Decision(compare(gold.residue, found.residue).same, "residues")
+        return Decision(classes[0] == classes[1], "residue classes")
+    if isinstance(gold, Congruence):
+        return Decision(not gold.name and compare(gold.residue, found).same, "residue against a value")
+    assert isinstance(found, Congruence), "one of the two is a congruence"
+    return Decision(not isinstance(gold, Named) and compare(gold, found.residue).same, "value against a residue")
+
+
+def _residue(form: Form, modulus: Node) -> Fraction | None:
+    """The least residue that is not negative, when residue and modulus are rational numbers."""
+    bound = values.exact_value(modulus)
+    number = values.exact_value(form.node) if isinstance(form, Value) else None
+    return None if number is None or not bound else number % abs(bound)
 
 
 def _choices(gold: Form, found: Form) -> Decision:
@@ -85,6 +124,8 @@ def _relations(gold: Form, found: Form) -> Decision:
         decision = compare(gold.form, found.form)
         if decision.same and (gold.name == found.name or _wordy(gold.name) or _wordy(found.name)):
             return Decision(True, f"values of {gold.name}: {decision.rule}")
+        if _same_function(gold, found):
+            return Decision(True, "the same function of another variable")
     elif isinstance(gold, Named) and not isinstance(found, Equation):
         return Decision(compare(gold.form, found).same, f"value of {gold.name}")
     elif isinstance(found, Named) and not isinstance(gold, Equation):
@@ -95,6 +136,24 @@ def _relations(gold: Form, found: Form) -> Decision:
         literally = values.same(left[0], right[0]) and values.same(left[1], right[1])
         return Decision(literally or values.proportional(*gaps), "equations up to a factor")
     return Decision(False, "an equation against something else")
+
+
+_FUNCTION_OF = re.compile(r"([A-Za-z](?:_[A-Za-z0-9])?)\(([k-nr-z])\)")  # f(a) is a value at a point
+
+
+def _same_function(gold: Named, found: Named) -> bool:
+    """Whether f(x) = x + 1 and f(t) = t + 1 say the same; not when one mentions the variable of the other."""
+    names = [_FUNCTION_OF.fullmatch(side.name) for side in (gold, found)]
+    if not (names[0] and names[1] and isinstance(gold.form, Value) and isinstance(found.form, Value)):
+        return False
+    if names[0][1] != names[1][1] or names[0][2] in values.symbols(found.form.node):
+        return False
+    return values.same(gold.form.node, _renamed(found.form.node, names[1][2], names[0][2]))
+
+
+def _renamed(node: Node, old: str, new: str) -> Node:
+    args = tuple(_renamed(arg, old, new) for arg in node.args)
+    return Node(node.op, args, node.value, new if node.op == "sym" and node.name == old else node.name)
 
 
 def _wordy(name: str) -> bool:
@@ -157,7 +216,7 @@ def _plain(gold: Value, found: Value) -> Decision:
     has_degree = [values.has(side.node, "deg") for side in (gold, found)]
     if has_degree[0] != has_degree[1] and _mentions_pi(found if has_degree[0] else gold):
         return Decision(values.same(gold.node, found.node, radians=True), "degrees against radians")
-    return Decision(_rounds(gold, found), "a decimal of six digits or more that rounds the exact value")
+    return Decision(rounds(gold, found), "a decimal of six digits or more that rounds the exact value")
 
 
 def _mentions_pi(side: Value) -> bool:
@@ -165,35 +224,6 @@ def _mentions_pi(side: Value) -> bool:
         return (node.op == "const" and node.name == "pi") or any(map(search, node.args))
 
     return search(side.node)
-
-
-def _rounds(gold: Value, found: Value) -> bool:
-    """Whether one side is a long decimal of the other: rounded, or cut off.
-
-    A decimal gold may only be answered by a shorter decimal or by an expression: more digits than it has are not in it.
-    """
-    if found.precision is not None and (gold.precision is None or found.precision > gold.precision):
-        return _within(found, gold)
-    is_decimal = "." in found.text and found.node.op in ("num", "neg")
-    return gold.precision is not None and not is_decimal and _within(gold, found)
-
-
-def _within(decimal: Value, other: Value) -> bool:
-    if values.symbols(other.node):
-        return False
-    exact = values.exact_value(other.node)
-    if exact is not None and exact.denominator == 1:
-        return False  # a whole number has nothing to round
-    unit = decimal.precision
-    assert unit is not None, "only called for a long decimal"
-    run = values.Evaluation({})
-    value, written = run.inexact(run.value(other.node)), run.inexact(run.value(decimal.node))
-    try:
-        difference = run.real(value) - run.real(written)
-    except Undefined:
-        return False
-    toward_zero = 0 <= difference * (1 if written >= 0 else -1) < run.inexact(unit)
-    return bool(toward_zero or abs(difference) <= run.inexact(unit / 2))
 
 
 def _ratios(gold: Form, found: Form) -> Decision:
@@ -205,7 +235,7 @@ def _ratios(gold: Form, found: Form) -> Decision:
             return Decision(False, "ratios of different length")
         if all(_quantities(a, b).same for a, b in zip(gold.items, found.items, strict=True)):
             return Decision(True, "terms of the ratio")
-        if any(times):
+        if any(times) and (gold.half or found.half or all(len(form.items[1].text) == 2 for form in (gold, found))):
             return Decision(False, "a time of day against something else")
         products = [
             values.same(
@@ -255,11 +285,11 @@ def _matrices(gold: Matrix, found: Matrix) -> Decision:
 def _several(gold: Form, found: Form) -> Decision:
     if isinstance(gold, Matrix) or isinstance(found, Matrix):
         return _vector(gold, found)
+    for one, other in ((gold, found), (found, gold)):
+        if isinstance(one, Many) and one.kind == "set" and len(one.items) == 1 and not _is_set(other):
+            pair = (one.items[0], other) if one is gold else (other, one.items[0])
+            return Decision(compare(*pair).same, "a set of one")
     if not isinstance(gold, Many) or not isinstance(found, Many):
-        single = gold.items if isinstance(gold, Many) else found.items if isinstance(found, Many) else ()
-        other = found if isinstance(gold, Many) else gold
-        if len(single) == 1 and not isinstance(other, Many):
-            return Decision(compare(single[0], other).same, "a set of one")
         if isinstance(found, Many) and found.kind == "list" and all(compare(gold, item).same for item in found.items):
             return Decision(True, "one answer written in several ways")
         return Decision(False, "one answer against several")
@@ -274,16 +304,26 @@ def _several(gold: Form, found: Form) -> Decision:
     return Decision(_rearranged(items, others), "the same answers in any order")
 
 
+def _is_set(form: Form) -> bool:
+    return isinstance(form, Many) and form.kind == "set"
+
+
 def _in_order(gold: Many, found: Many) -> Decision:
     brackets = {side.kind for side in (gold, found)} - {"list"}
     if "set" in brackets and len(brackets) > 1:
         return Decision(False, "a tuple against a set")
     if len(brackets) > 1 and (len(gold.items) == 2 or brackets != {"()", "[]"}):
         return Decision(False, "different brackets")
-    if gold.kind == "list" and found.kind not in ("list", "set"):
+    if gold.kind == "list" and found.kind not in ("list", "set") and not _all_named(gold):
         return Decision(False, "a tuple where a list is asked")
     pairs = zip(gold.items, found.items, strict=True)
     return Decision(all(compare(a, b).same for a, b in pairs), "the same answers in order")
+
+
+def _all_named(several: Many) -> bool:
+    """Whether the items are values of different names, so that their order may stand for the names."""
+    names = {item.name for item in several.items if isinstance(item, Named)}
+    return len(names) == len(several.items)
 
 
 def _vector(gold: Form, found: Form) -> Decision:

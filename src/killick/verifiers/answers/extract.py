@@ -1,23 +1,19 @@
-r"""Where the final answer of a completion is. The first place that exists decides:
+r"""The final answer of a completion as mathematics: the places of `killick.verifiers.final`, read as formulas.
 
-1. the last `\boxed{…}`, joined with boxes before it that belong to the same list; empty or unfinished is no answer;
-2. the last answer tag, `<answer>…</answer>` and the like;
-3. the text after the last "final answer is" or "final answer:";
+A box, an answer tag or "final answer is" is looked for always, and only when asked (`fallback`):
 
-and only when asked (`fallback`):
-
-4. the line after the last "####";
-5. the whole text, when it is nothing but an answer;
-6. the text after the last "answer is" or "answer:";
-7. the last formula between delimiters of mathematics;
-8. the last number.
+1. the line after the last "####";
+2. the whole text, when it is nothing but an answer;
+3. the text after the last "answer is", or the option chosen in the last sentence, when it is an answer;
+4. the last formula between delimiters of mathematics;
+5. what is in bold print last, when it is an answer with a digit, else the last number, else that bold print.
 
 Every pattern is linear in the length of the text.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from fractions import Fraction
 
 from killick.verifiers.answers.backend import is_suited
 from killick.verifiers.answers.forms import Word
@@ -25,28 +21,21 @@ from killick.verifiers.answers.normalise import normalise
 from killick.verifiers.answers.quantity import Value
 from killick.verifiers.answers.reading import read
 from killick.verifiers.answers.tree import Unreadable
-from killick.verifiers.boxed import boxed_answer
-from killick.verifiers.number import NumberVerifier, clean
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The text of a final answer and where it was found; an empty text is an answer that is missing there."""
-
-    text: str
-    place: str
-
+from killick.verifiers.final import ANSWER, BOX, FINAL, HASHES, TAG, Found, clean, find
+from killick.verifiers.number import final_number
 
 _LINE = 400  # characters of a sentence that are looked at
-_TAG = re.compile(r"<(answer|solution|final_answer)>", re.IGNORECASE)
-_FINAL = re.compile(r"final answer\**\s?(?:is|:)\**", re.IGNORECASE)
-_ANSWER = re.compile(r"\banswer\**\s?(?:is|:)\**|\banswer(?=\s*(?:\$|\\\[|\\\())|答案(?:是|为|：|:)", re.IGNORECASE)
 _HOPE = re.compile(r"\.?\s*\$?\s*I hope it is correct\.?.*", re.IGNORECASE | re.DOTALL)
 _FORMULA = re.compile(
     r"(?<!\\)\$\$(?P<display>(?:\\.|[^$\\])+)\$\$|(?<!\\)\$(?P<inline>(?:\\.|[^$\\])+)\$"
     r"|\\\[(?P<bracket>(?:\\[^\[\]]|[^\\])+)\\\]|\\\((?P<round>(?:\\[^()]|[^\\])+)\\\)",
     re.DOTALL,
 )
+_CHOSEN = re.compile(
+    r"\b(?:I|we)(?:\s(?:would|will|must|should))?\s(?:choose|pick|select)\s(?:(?:option|choice)\s)?(?=\(?[A-J]\)?[\s.*]*\Z)",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(r"(?<![0-9.,])(-?[0-9]*\.[0-9]{2,40}(?:\.{3}|…))[\s.*$]*$")  # 0.666... is not 0.666
 _BETWEEN = re.compile(r"\s*(?:,|;|and|, ?and|or)\s*")
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _LETTER = re.compile(r"(?<![A-Za-z'])\(?([A-J])\)?(?![A-Za-z'’])")
@@ -61,55 +50,51 @@ _NOT_PROSE = re.compile(
 )
 
 
-def extract(completion: str, fallback: bool = False) -> Answer | None:
-    """The final answer of a completion, or None when there is none.
+def extract(completion: str, fallback: bool = False) -> Found | None:
+    """The final answer of a completion and where it was found; an empty text is an answer that is missing there.
 
     Args:
         completion: text of a model, or the gold of a data set.
         fallback: look in the last five places as well.
+
+    Returns:
+        None when there is no answer.
     """
     text = clean(completion)
-    box = boxed_answer(text)
-    if box is not None:
-        return Answer(box.strip(), "last box")
-    tags = list(_TAG.finditer(text))
-    if tags:
-        inside = text[tags[-1].end() :].partition(f"</{tags[-1][1]}>")[0]
-        return _within(inside, "answer tag")
-    marks = list(_FINAL.finditer(text))
-    if marks:
-        return _within(_sentence(text[marks[-1].end() :]), "final answer is")
+    found = find(text, BOX, TAG, FINAL)
+    if found is not None:
+        return Found(found.text.strip(), BOX) if found.place == BOX else _within(found)
     return _fallback(text) if fallback else None
 
 
-def _fallback(text: str) -> Answer | None:
-    hashes = text.rfind("####")
-    if hashes >= 0:
-        return _within(_sentence(text[hashes + 4 :]), "####")
+def _fallback(text: str) -> Found | None:
+    hashes = find(text, HASHES)
+    if hashes is not None:
+        return _within(hashes)
     if is_answer(text):
-        return Answer(text.strip(), "whole text")
-    marks = list(_ANSWER.finditer(text))
-    if marks:
-        found = _within(_sentence(text[marks[-1].end() :]), "answer is")
-        if found.text and is_answer(found.text):
-            return found
+        return Found(text.strip(), "whole text")
+    marked = find(text, ANSWER) or _chosen(text)
+    if marked is not None:
+        answer = _within(marked)
+        if answer.text and is_answer(answer.text):
+            return answer
     return _last_formula(text) or _last_number(text)
 
 
-def _within(segment: str, place: str) -> Answer:
+def _within(found: Found) -> Found:
     """The answer in a piece of text that is meant to hold one: itself, its formula, its letter or its number."""
-    segment = segment.strip()[: 4 * _LINE]
+    segment = (found.text if found.place == TAG else _sentence(found.text)).strip()[: 4 * _LINE]
     formulas = _groups(segment)
     if formulas:
-        return Answer(formulas[0], place)
+        return found._replace(text=formulas[0])
     bare = segment.strip("* \n.")
     if is_answer(bare):
-        return Answer(bare, place)
-    number = NumberVerifier().extract(f"answer: {segment}")
-    if not isinstance(number, str):
-        return Answer(str(number), place)
+        return found._replace(text=bare)
+    number = final_number(f"answer: {segment}")
+    if isinstance(number, Fraction):
+        return found._replace(text=str(number))
     letter = _LETTER.search(segment)
-    return Answer(letter[1] if letter else bare[:_LINE], place)
+    return found._replace(text=letter[1] if letter else bare[:_LINE])
 
 
 def _sentence(text: str) -> str:
@@ -140,19 +125,29 @@ def _groups(text: str) -> list[str]:
     return [group for group in groups if len(group) <= _LINE and is_answer(group)]
 
 
-def _last_formula(text: str) -> Answer | None:
+def _last_formula(text: str) -> Found | None:
     groups = _groups(text[-20 * _LINE :])
-    return Answer(groups[-1], "last formula") if groups else None
+    return Found(groups[-1], "last formula") if groups else None
 
 
-def _last_number(text: str) -> Answer | None:
-    bold = _BOLD.findall(text)
-    if bold:
-        value = NumberVerifier().extract(bold[-1])
-        if not isinstance(value, str):
-            return Answer(str(value), "last number")
-    value = NumberVerifier().extract(text)
-    return None if isinstance(value, str) else Answer(str(value), "last number")
+def _chosen(text: str) -> Found | None:
+    """The option that the last sentence chooses."""
+    match = _CHOSEN.search(text[-_LINE:])
+    return Found(text[-_LINE:][match.end() :], ANSWER) if match else None
+
+
+def _last_number(text: str) -> Found | None:
+    dotted = _GOES_ON.search(text[-100:])
+    if dotted:
+        return Found(dotted[1], "last number")
+    bold = _BOLD.findall(text)[-1:]
+    if bold and is_answer(bold[0]) and any(character.isdigit() for character in bold[0]):
+        return Found(bold[0], "bold print")
+    for piece in (*bold, text):
+        number = final_number(piece)
+        if isinstance(number, Fraction):
+            return Found(str(number), "last number")
+    return Found(bold[0], "bold print") if bold and is_answer(bold[0]) else None
 
 
 def is_answer(text: str) -> bool:

@@ -71,7 +71,16 @@ class Matrix:
     rows: tuple[tuple[Node, ...], ...]
 
 
-Form = Value | Word | Choice | Many | Ratio | Named | Equation | Chain | RealSet | Matrix
+@dataclass(frozen=True)
+class Congruence:
+    r"""Residue classes: `x \equiv 3 \pmod{7}`, or `3 \pmod{7}` without a name."""
+
+    name: str
+    residue: "Form"
+    modulus: Node
+
+
+Form = Value | Word | Choice | Many | Ratio | Named | Equation | Chain | RealSet | Matrix | Congruence
 
 
 def gap(chain: Chain, place: int) -> Node:

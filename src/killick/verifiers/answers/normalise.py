@@ -5,6 +5,7 @@ per cent, decimal commas) are not here but where the two sides are compared.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 
 from killick.verifiers.number import clean
@@ -14,14 +15,26 @@ _CHARACTERS = str.maketrans(
         "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ", "÷": r"\div ", "√": r"\sqrt ", "π": r"\pi ",
         "∞": r"\infty ", "≤": r"\leq ", "≥": r"\geq ", "⩽": r"\leq ", "⩾": r"\geq ", "≠": r"\neq ", "±": r"\pm ",
         "∓": r"\mp ", "°": r"^\circ ", "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "∅": r"\emptyset ",
-        "…": r"\ldots ", "⋯": r"\ldots ", "⁄": "/", "≈": r"\approx ", "½": r"\frac{1}{2}", "⅓": r"\frac{1}{3}",
-        "⅔": r"\frac{2}{3}", "¼": r"\frac{1}{4}", "¾": r"\frac{3}{4}", "⅛": r"\frac{1}{8}", "²": "^2 ", "³": "^3 ",
-        "ℝ": r"\mathbb{R}", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "λ": r"\lambda ", "’": "'", "′": "'",
+        "…": r"\ldots ", "⋯": r"\ldots ", "⁄": "/", "≈": r"\approx ", "∛": r"\sqrt[3]", "∗": "*", "⟨": "(", "⟩": ")",
+        "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ", "≡": r"\equiv ", "∨": r"\lor ",
+        "∠": r"\angle ", "″": "''", "ℯ": "e", "ℝ": r"\mathbb{R}", "θ": r"\theta ", "α": r"\alpha ",
+        "β": r"\beta ", "γ": r"\gamma ", "λ": r"\lambda ", "’": "'", "′": "'",
         "，": ",", "（": "(", "）": ")", "：": ":", "；": ";", "％": "%", "∖": r"\setminus ", "￥": "¥",
         "“": '"', "”": '"', "．": ".", "＋": "+", "－": "-", "＝": "=",
         **{chr(0xFF10 + digit): str(digit) for digit in range(10)},  # full-width digits
+        **{
+            sign: rf"\frac{{{top}}}{{{bottom}}}"
+            for bottom, tops in {
+                2: "1½", 3: "1⅓2⅔", 4: "1¼3¾", 5: "1⅕2⅖3⅗4⅘", 6: "1⅙5⅚", 7: "1⅐", 8: "1⅛3⅜5⅝7⅞", 9: "1⅑",
+            }.items()
+            for top, sign in zip(tops[::2], tops[1::2], strict=True)
+        },
     }
 )  # fmt: skip
+_ALPHABETS = re.compile("[\U0001d400-\U0001d7ff]+")  # bold, italic and other letters and digits of mathematics
+_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
+_LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉ₙ]+")
+_TO_LINE = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉ₙ", "0123456789+-n0123456789n")
 _WORD_END = r"(?![A-Za-z])"
 _NAMES = {
     "dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "le": "leq", "ge": "geq", "leqslant": "leq",
@@ -40,12 +53,15 @@ _RENAME = re.compile(rf"\\({'|'.join(_NAMES)}){_WORD_END}")
 _AS_LETTER = re.compile(rf"\\({'|'.join(_LETTER)}){_WORD_END}")
 _DROPPED = re.compile(
     rf"\\(?:left|right){_WORD_END}\.?|\\(?:[hv]space|phantom) ?(?:\{{[^{{}}]*\}}|(?=-))"
-    rf"|\\(?:[bB]igg?[lrm]?|displaystyle|textstyle|limits|nolimits|bf|rm|it){_WORD_END}"
+    r"|\\(?:color|textcolor|tag|label) ?\{[^{}]*\}"
+    rf"|\\(?:[bB]igg?[lrm]?|displaystyle|textstyle|limits|nolimits|bf|rm|it|large|Large|LARGE|huge|Huge|small|checkmark|nonumber){_WORD_END}"
 )
 _BLANK = re.compile(r"(?:(?<!\\)\\[,;:> ]|~|\\(?:q?quad|thinspace|enspace)(?![A-Za-z])|\\(?:text|mathrm)\{\s*\}|\s)+")
 _MATHRM = re.compile(r"\\mathrm ?\{([^{}\\]*)\}")
+_PER_LETTER = re.compile(r"(\\text\{[A-Za-z]+\} ?/) {0,2}([smhgL])(?![A-Za-z])")  # \text{km} / h
 _LATEX_ENDS = re.compile(r"^(?:\$\$?|\\\(|\\\[|\*\*)\s*|\s*(?:\$\$?|\\\)|\\\]|\*\*)$")
-_JOINED_COMMA = re.compile(r"(?<=[0-9])(?<![^0-9]0)(?<!^0)(?:\{,\}|,\\!) ?(?=[0-9])")
+_JOINED_COMMAS = re.compile(r"(?<![0-9])[0-9]+(?:(?:\{,\}|,\\!) ?[0-9]+)+")
+_JOINT = re.compile(r"(\{,\}|,\\!) ?")
 _GROUPED = re.compile(
     r"(?<![0-9A-Za-z.,^_/])(?<![0-9A-Za-z.^_] )[1-9][0-9]{0,2}(?: [0-9]{3})+(?! ?[0-9/^])(?!,[0-9])"
 )  # 12 345 678, but not the 1 234 of "5 1 234", "1 234/5" or "1,234 567"
@@ -53,16 +69,35 @@ _THOUSANDS = re.compile(r"(?<![0-9.,^_])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9]|,[
 _POINTED = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:\.[0-9]{3}){2,}(?![0-9.,])")  # 1.234.567
 _MIXED = re.compile(r"(?<![0-9.^_/])(?<![0-9.] )([0-9]{1,9}) ([0-9]{1,9})/([0-9]{1,9})(?! ?[0-9/^.])")
 _SPACED_FRACTION = re.compile(r"(\\frac) ?([0-9]) ?([0-9])(?![0-9])")  # \frac 1 2
-_SPELLINGS = (
-    ("<=", r"\\leq "),
-    (">=", r"\\geq "),
-    ("!=", r"\\neq "),
-    (r"(?<![=<>!])==(?!=)", "="),
-    (r"\bnp\.", ""),
-    (r"(?<=[0-9]) ?[xX] ?(?=10 ?\^)", r"\\times "),
-    (r"\.{3,}", r"\\ldots "),
-    (r"\^ ?\{? ?\\prime ?\}?", "'"),
-    (r"^\s*\\approx(?![a-z])", ""),
+_SPELLINGS = tuple(  # (what a text must hold for it, pattern, replacement)
+    (hint, re.compile(pattern), replacement)
+    for hint, pattern, replacement in (
+        ("<=", "<=", r"\\leq "),
+        (">=", ">=", r"\\geq "),
+        ("!=", "!=", r"\\neq "),
+        ("==", r"(?<![=<>!])==(?!=)", "="),
+        ("np.", r"\bnp\.", ""),
+        ("^", r"(?<=[0-9]) ?[xX] ?(?=10 ?\^)", r"\\times "),
+        ("...", r"\.{3,}", r"\\ldots "),
+        ("frac", r"(?:(?<=[^\\A-Za-z])|^)([dt]?frac)(?=\s?\{)", r"\\\1"),  # its backslash lost
+        ("sqrt", r"(?:(?<=[^\\A-Za-z])|^)(sqrt)(?=\s?\{)", r"\\\1"),
+        ("approx", r"^\s*\\approx(?![a-z])", ""),
+    )
+)
+_PRIMES = re.compile(r"\^ ?(?:\{ ?)?((?:\\prime ?)+)\}?")
+_INDEX = r"(?:\{ ?([0-9]{1,4}) ?\}|([0-9]))"
+_COMBINATIONS = (
+    re.compile(rf"(?:\{{ ?\}} ?|(?<![A-Za-z0-9)}}\]]))[_^] ?{_INDEX} ?C ?_ ?{_INDEX}"),  # _{10}C_3
+    re.compile(rf"(?<![A-Za-z\\])C ?_ ?{_INDEX} ?\^ ?{_INDEX}"),  # C_{10}^3
+    re.compile(r"(?<![A-Za-z\\])C ?\( ?([0-9]{1,4}) ?, ?([0-9]{1,4}) ?\)"),
+)
+_MODULO = re.compile(
+    r"\(? ?(?:\\[pb]?mod|(?<![A-Za-z\\])mod(?:ulo)?|\\(?:text|mathrm|operatorname) ?\{ ?\(? ?mod(?:ulo)? ?\})"
+    r"(?![A-Za-z])[~\s]*(?:\\[,; ])*\s*(?:\{ ?([0-9A-Za-z]{1,9}) ?\}|([0-9]+|[A-Za-z])(?![0-9A-Za-z])) ?\)?"
+)
+_OUTWARD = re.compile(
+    r"(?:^|(?<=[=:])|(?<=\\in)|(?<=\\cup)|(?<=\\cap)|(?<=\\setminus))\s*"
+    r"([\[\]])([^\[\]]+)([\[\]])(?=\s*(?:$|\\(?:cup|cap|setminus)|[,;]))"
 )
 _OPENING, _CLOSING = "([", ")]"
 
@@ -78,22 +113,40 @@ def _wrapping(text: str) -> str:
 
 
 def _box(text: str) -> str:
-    """A box inside an answer says nothing more."""
-    return re.sub(r"\\(?:boxed|fbox|framebox)(?=\s?\{)", "", text)
+    """A box or a line inside an answer says nothing more."""
+    return re.sub(r"\\(?:boxed|fbox|framebox|underline)(?=\s?\{)", "", text)
 
 
 def _spelling(text: str) -> str:
-    text = text.translate(_CHARACTERS)
+    if not text.isascii():
+        text = _ALPHABETS.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+        text = _RAISED.sub(lambda match: f"^{{{match[0].translate(_TO_LINE)}}} ", text)
+        text = _LOWERED.sub(lambda match: f"_{{{match[0].translate(_TO_LINE)}}} ", text)
+        text = text.translate(_CHARACTERS)
+    if "prime" in text:
+        text = _PRIMES.sub(lambda match: "'" * match[1].count("prime"), text)
     text = _RENAME.sub(lambda match: "\\" + _NAMES[match[1]], text)
     text = _AS_LETTER.sub(lambda match: _LETTER[match[1]], text).replace("\\|", "|")
-    for pattern, replacement in _SPELLINGS:
-        text = re.sub(pattern, replacement, text)
+    for hint, pattern, replacement in _SPELLINGS:
+        if hint in text:
+            text = pattern.sub(replacement, text)
     return _DROPPED.sub(" ", text)
+
+
+def _joined(match: re.Match[str]) -> str:
+    r"""Digits joined by `{,}` or `,\!`: groups of thousands, else a decimal comma if it is one `{,}`, else a list."""
+    first, *rest = _JOINT.split(match[0])
+    groups, signs = rest[1::2], rest[::2]
+    in_threes = len(first) <= 3 and all(len(group) == 3 for group in groups)
+    in_twos = len(first) <= 2 and [len(group) for group in groups] == [2] * (len(groups) - 1) + [3]  # 12,34,567
+    if first[0] != "0" and (in_threes or in_twos):
+        return first + "".join(groups)
+    return f"{first}.{groups[0]}" if signs == ["{,}"] else ",".join([first, *groups])
 
 
 def _blanks(text: str) -> str:
     text = re.sub(r"(?<!\\)\$", " ", text)  # what is left between formulas: "$1$, $2$"
-    text = _JOINED_COMMA.sub("", text)  # before "\\!" goes: 32,\! 349 is one number
+    text = _JOINED_COMMAS.sub(_joined, text)  # before "\\!" goes: 32,\! 349 is one number
     return _BLANK.sub(" ", text.replace("\\!", "").replace("{,}", ",")).strip()
 
 
@@ -105,7 +158,8 @@ def _roman(text: str) -> str:
         short = len(inside) == 1 or not re.search(r"[A-Za-z]", inside) or inside in _FUNCTION_NAMES
         return f" {inside} " if short else rf"\text{{{inside}}}"
 
-    return _MATHRM.sub(plain, text)
+    text = _MATHRM.sub(plain, text)
+    return _PER_LETTER.sub(r"\1\\text{\2}", text) if "/" in text else text
 
 
 _FUNCTION_NAMES = {"sin", "cos", "tan", "cot", "sec", "csc", "log", "ln", "lg", "exp", "arcsin", "arccos", "arctan"}
@@ -132,6 +186,30 @@ def _fractions(text: str) -> str:
     )  # 2 7/4 stays: it may be a slip of either reading
 
 
+def _combinations(text: str) -> str:
+    r"""Numbers of combinations in their other spellings, and `(mod 7)`, `\bmod 7` and the like as `\pmod{7}`."""
+
+    def binomial(match: re.Match[str]) -> str:
+        top, bottom = (group for group in match.groups() if group)
+        return rf"\binom{{{top}}}{{{bottom}}}" if 2 < int(top) >= int(bottom) else match[0]  # C_2^2 may be a square
+
+    if "C" in text:
+        for pattern in _COMBINATIONS:
+            text = pattern.sub(binomial, text)
+    return _MODULO.sub(lambda match: rf" \pmod{{{match[1] or match[2]}}}", text) if "mod" in text else text
+
+
+def _outward(text: str) -> str:
+    """Intervals with brackets turned outward at an open end, `]0,1]`, as `(0,1]`."""
+
+    def usual(match: re.Match[str]) -> str:
+        if not re.search("[,;]", match[2]):
+            return match[0]
+        return f"{'(' if match[1] == ']' else '['}{match[2]}{')' if match[3] == '[' else ']'}"
+
+    return _OUTWARD.sub(usual, text) if "[" in text or "]" in text else text
+
+
 STEPS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("invisible and control characters", clean),
     ("delimiters around the whole", _wrapping),
@@ -139,6 +217,8 @@ STEPS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("one name per symbol", _spelling),
     ("blanks", _blanks),
     ("upright letters", _roman),
+    ("combinations and moduli", _combinations),
+    ("brackets turned outward", _outward),
     ("digit groups", _digits),
     ("mixed numbers and bare fractions", _fractions),
     ("delimiters left over", _wrapping),

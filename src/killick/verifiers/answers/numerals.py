@@ -17,6 +17,12 @@ _DECIMAL = re.compile(
     r"(-?)([0-9]*)\.([0-9]+)(?: ?(?:\\times|\\cdot|\*) ?10 ?\^ ?\{? ?(-?[0-9]{1,3}) ?\}?|[eE]([+-]?[0-9]{1,3}))?"
 )
 MIN_SIGNIFICANT_DIGITS = 6
+_UNITS = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+]  # fmt: skip
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_NUMBER_WORDS = [*_UNITS, *(f"{ten} {unit}" if unit else ten for ten in _TENS for unit in ("", *_UNITS[1:10]))]
 
 
 def numeral(text: str) -> Fraction:
@@ -56,3 +62,8 @@ def written_precision(text: str) -> Fraction | None:
     if len(digits) < MIN_SIGNIFICANT_DIGITS:
         return None
     return Fraction(10) ** (exponent - len(match[3]))
+
+
+def number_word(text: str) -> int | None:
+    """The number below a hundred that a text in lower case, without hyphens, spells."""
+    return _NUMBER_WORDS.index(text) if text in _NUMBER_WORDS else None

@@ -18,8 +18,12 @@ from killick.verifiers.answers.reading import read
 from killick.verifiers.answers.tree import Unreadable
 
 _COMMAND = re.compile(r"\\[A-Za-z]+")
-_SYMBOLIC_SUM = re.compile(r"\\(?:sum|prod)(?![a-z])")
 _COMMA = re.compile(r"(-?)([0-9]+),([0-9]+)")
+_WORDING = re.compile(r"\\text ?\{([^{}]*)\}")
+_BLANK = re.compile(r"(?<![0-9]) | (?![0-9])")
+_DECIMAL_COMMA = re.compile(r"(?<=[0-9]),(?=[0-9])")
+_TIGHT_THOUSANDS = re.compile(r"(?<![0-9.,^_])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9]|,[0-9])")
+_TIGHT_COMMA = re.compile(",(?! )")
 _EUROPEAN = re.compile(r"-?[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+")
 
 
@@ -57,7 +61,7 @@ def decide(gold_text: str, found_text: str) -> Decision | None:
     """
     gold = reading(gold_text)
     found = reading(found_text, is_number(gold.form))
-    if gold.text and gold.text == found.text:
+    if gold.text and _tight(gold.text) == _tight(found.text):
         return Decision(True, "same text")
     gold_form, found_form = gold.form, found.form
     if (isinstance(gold_form, Value | Named) and _COMMA.fullmatch(found.text)) or _EUROPEAN.fullmatch(found.text):
@@ -68,8 +72,34 @@ def decide(gold_text: str, found_text: str) -> Decision | None:
         return None
     with budget():
         decision = compare(gold_form, found_form)
-    # Sums are only compared term by term: 1 + ... + n is n(n+1)/2 all the same, which math-verify may know.
-    return None if not decision.same and _SYMBOLIC_SUM.search(gold.text + found.text) else decision
+        if not decision.same and ("," in gold.text or "," in found.text):
+            decision = _respelled(gold, found, gold_form, found_form) or decision
+    return decision
+
+
+def _tight(text: str) -> str:
+    r"""A text without `\text` around its words and without blanks, but for those between digits."""
+    if "\\text" in text:
+        text = _WORDING.sub(r"\1", text)
+    return _BLANK.sub("", text) if " " in text else text
+
+
+def _respelled(gold: Reading, found: Reading, gold_form: Form, found_form: Form) -> Decision | None:
+    """The comparison with commas in a list taken for parts of its numbers, where the blanks or semicolons say so."""
+    gold_too, found_too = _regrouped(gold.text), _regrouped(found.text)
+    pairs = ((gold_form, found_too), (gold_too, found_form), (gold_too, found_too))
+    if any(a and b and compare(a, b).same for a, b in pairs):
+        return Decision(True, "commas inside numbers")
+    return None
+
+
+def _regrouped(text: str) -> Form | None:
+    """`(1,000, 2,000)` as two numbers, and `1,5; 2,5` as well."""
+    if ";" in text:
+        changed = _DECIMAL_COMMA.sub(".", text)
+        return reading(changed).form if changed != text else None
+    changed = _TIGHT_THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
+    return reading(changed).form if changed != text and "," in changed and not _TIGHT_COMMA.search(changed) else None
 
 
 def _with_decimal_comma(text: str, other: str) -> Form | None:

@@ -3,12 +3,13 @@
 import re
 from contextlib import suppress
 from functools import lru_cache
-from itertools import accumulate
 
+from killick.verifiers.answers.brackets import depth, holds_all, split
 from killick.verifiers.answers.forms import (
     INTERVALS,
     Chain,
     Choice,
+    Congruence,
     Equation,
     Form,
     Many,
@@ -18,9 +19,10 @@ from killick.verifiers.answers.forms import (
     Word,
     as_interval,
 )
-from killick.verifiers.answers.quantity import MATHS_WORD, Value, value
-from killick.verifiers.answers.reals import Piece, RealSet, ordered
+from killick.verifiers.answers.quantity import MATHS_WORD, Value, compound, value
+from killick.verifiers.answers.reals import Piece, RealSet, ordered, without
 from killick.verifiers.answers.syntax import parse
+from killick.verifiers.answers.talk import without_talk
 from killick.verifiers.answers.tree import Node, Unreadable
 from killick.verifiers.answers.values import symbols
 
@@ -32,13 +34,13 @@ _TEXT_SEPARATOR = re.compile(r"\\text ?\{\s*,?\s*(and|or)\s*,?\s*\}", re.IGNOREC
 _RELATION = re.compile(r"\\(?:leq|geq|neq|equiv|in)(?![A-Za-z])|[=<>]")
 _APPROX = re.compile(r"\\approx(?![A-Za-z])")
 _CUP = re.compile(r"\\cup(?![A-Za-z])")
-_MINUS_SET = re.compile(r"\\setminus(?![A-Za-z])|\\(?=\s*\\\{)")
+_MINUS_SET = re.compile(r"\\setminus(?![A-Za-z])|(?:\\|-)(?=\s*\\\{)")
 _SIGN = re.compile(r"\\(pm|mp)(?![A-Za-z])")
 _TURNED = {">": "<", "\\geq": "\\leq"}
 _SYMBOL = r"(?:[A-Za-z]|\\[A-Za-z]+)'*(?:_(?:\{[^{}]*\}|[A-Za-z0-9]|\\[a-z]+))?"
 _PLAIN_NAME = re.compile(
     rf"(?:\\(?:Delta|angle|triangle) ?|m ?\\angle ?|\|)*"
-    rf"(?:{_SYMBOL}|[A-Z]{{2,4}}|\\(?:overline|vec|hat)\{{[A-Za-z]{{1,3}}\}})"
+    rf"(?:{_SYMBOL}|[A-Z]{{2,4}}|\\(?:overline|vec|hat|widehat)\{{[A-Za-z]{{1,3}}\}}|\\frac\{{[A-Z]{{2}}\}}\{{[A-Z]{{2}}\}})"
     r"(?:\^\{?-1\}?)?(?: ?\([^()=]*\))?\|?"
 )
 _NAME = re.compile(
@@ -54,26 +56,9 @@ _WORDS = re.compile(r"[A-Za-z]{3,}[A-Za-z0-9 .'\"-]*")
 _BASE = re.compile(r"(-?[0-9A-F]+(?:\.[0-9A-F]+)?)_(?:\{? ?([0-9]{1,2}) ?\}?|\{? ?\\text ?\{ ?([a-z]+) ?\} ?\}?)")
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "twelve": 12}
 _MATRIX = re.compile(r"\\begin\{([pbBvV]?matrix|array)\}(?:\{[^{}]*\})?(.*)\\end\{\1\}", re.DOTALL)
+_MODULO = re.compile(r"(.+?) ?\\pmod ?\{([^{}]*)\}", re.DOTALL)
+_QUOTED_NUMBER = re.compile(r"\\text ?\{( ?[-+]?(?:\\?\$)?[0-9.][^{}]*)\}")
 _TIME = re.compile(r"([0-9]{1,2}(?: ?: ?[0-9]{2}){1,2}) ?(?:\\text ?\{ ?)?([ap])\.? ?m\.? ?\}?", re.IGNORECASE)
-
-
-def split(text: str, pattern: re.Pattern[str]) -> tuple[list[str], list[str]]:
-    """Parts of a text between the matches of a pattern outside all brackets, and the matches."""
-    depth, start, parts, marks = 0, 0, [], []
-    depths = []
-    for position, character in enumerate(text):
-        escaped = position > 0 and text[position - 1] == "\\" and character not in "{}"
-        if character in "([{" and not escaped:
-            depth += 1
-        depths.append(depth)
-        if character in ")]}" and not escaped:
-            depth -= 1
-    for match in pattern.finditer(text):
-        if match.end() > match.start() and depths[match.start()] == 0 and match.start() >= start:
-            parts.append(text[start : match.start()].strip())
-            marks.append(match[0].strip())
-            start = match.end()
-    return [*parts, text[start:].strip()], marks
 
 
 @lru_cache(maxsize=16_384)
@@ -88,19 +73,25 @@ def read(text: str, glued_units: bool = False) -> Form:
         Unreadable, OverflowError: it has none, or more than one.
     """
     text = text.strip()
-    if not text or len(text) > _MAX_CHARS or _depth(text) > _MAX_DEPTH:
+    if not text or len(text) > _MAX_CHARS or depth(text) > _MAX_DEPTH:
         raise Unreadable("empty, too long or nested too deeply")
     text = _TEXT_SEPARATOR.sub(lambda match: f" {match[1].lower()} ", text)
+    text = without_talk(text)
     letter = _LETTER.fullmatch(text)
     if letter:
         text = (letter[1] or letter[2]).strip("()")
     if _LISTED_TEXT.fullmatch(text):
         text = text[text.index("{") + 1 : -1].strip()  # \\text{A, C} lists what \\text{A} and \\text{C} are
-    special = _choice(text, glued_units) or _wording(text)
+    quoted = _QUOTED_NUMBER.fullmatch(text)
+    if quoted:
+        text = quoted[1].strip()
+    special = _choice(text, glued_units) or _wording(text) or compound(text)
     if special:
         return special
     if _MATRIX.fullmatch(text):
         return _matrix(text)
+    if text.count("\\pmod") == 1 and _MODULO.fullmatch(text):
+        return _congruence(text, glued_units)
     parts, _ = split(text, _SEPARATOR)
     parts = [part for part in parts if part]
     if len(parts) > _MAX_ITEMS:
@@ -110,9 +101,18 @@ def read(text: str, glued_units: bool = False) -> Form:
     return _one(parts[0] if parts else text, glued_units)
 
 
-def _depth(text: str) -> int:
-    depths = accumulate((character in "([{") - (character in ")]}") for character in text)
-    return max(depths, default=0)
+def _congruence(text: str, glued_units: bool) -> Form:
+    """Residue classes: the last side before the modulus, and the name before it if there is one."""
+    match = _MODULO.fullmatch(text)
+    assert match, "only called for a text that ends in a modulus"
+    sides, _ = split(match[1].strip(), _CONGRUENT)
+    if not all(sides):
+        raise Unreadable("a congruence with an empty side")
+    name = sides[0] if len(sides) > 1 and symbols(parse(sides[0])) else ""
+    return Congruence(re.sub(r"\s", "", name), read(sides[-1], glued_units), parse(match[2]))
+
+
+_CONGRUENT = re.compile(r"\\equiv(?![A-Za-z])|=")
 
 
 def _choice(text: str, glued_units: bool) -> Choice | None:
@@ -127,13 +127,17 @@ def _choice(text: str, glued_units: bool) -> Choice | None:
 
 def _plain_words(text: str) -> str:
     text = re.sub(r"\\text ?\{([^{}]*)\}", r"\1", text)
-    return " ".join(re.sub(r"[\"$\\{}]", " ", text).lower().replace("-", " ").split()).rstrip(".")
+    words = " ".join(re.sub(r"[\"$\\{}]", " ", text).lower().replace("-", " ").split()).rstrip(".")
+    words = re.sub("^(?:it is |it's |there (?:is|are) )?(?:(?:an?|the) (?=[a-z]{2}))?", "", words)
+    return re.sub("^(no (?:[a-z]+ )?[a-z]{3,}[a-rt-z])s$", r"\1", words)  # no solutions is no solution
 
 
-def _wording(text: str) -> Word | None:
+def _wording(text: str) -> Word | Value | None:
     based = _BASE.fullmatch(text)
     if based:
         base = int(based[2] or _BASES.get(based[3] or "", 0))
+        if base == 10:
+            return value(based[1], False)
         return Word(based[1], base) if base else None
     if _TEXT.fullmatch(text):
         words = _plain_words(text)
@@ -162,11 +166,13 @@ def _several(parts: list[str], text: str, glued_units: bool) -> Form:
 
 
 def _one(text: str, glued_units: bool) -> Form:
+    if text.count("\\pmod") == 1 and _MODULO.fullmatch(text):
+        return _congruence(text, glued_units)
     cut = _APPROX.search(text)
     if cut:
         left, right = text[: cut.start()].strip(), text[cut.end() :].strip()
         text = f"{left} = {right}" if _is_name(left) else left
-    if _SIGN.search(text):
+    if _SIGN.search(text) and not (text.startswith("\\{") and holds_all(text)):
         return _both_signs(text, glued_units)
     sides, signs = split(text, _RELATION)
     if signs:
@@ -262,6 +268,9 @@ def _inequality(sides: list[str], signs: list[str]) -> Form:
 
 def _interval_of(nodes: list[Node | None], signs: list[str]) -> RealSet | None:
     """The interval `a < x < b` describes, when x is a bare symbol and the ends are numbers."""
+    distance = _distance(nodes, signs)
+    if distance:
+        return distance
     bare = [place for place, node in enumerate(nodes) if node and node.op == "sym"]
     if len(bare) != 1 or any(node and symbols(node) for place, node in enumerate(nodes) if place != bare[0]):
         return None
@@ -278,6 +287,20 @@ def _interval_of(nodes: list[Node | None], signs: list[str]) -> RealSet | None:
     closed_low = bool(low) and signs[place - 1] == "\\leq"
     closed_high = bool(high) and signs[place] == "\\leq"
     return RealSet((Piece(low, high, closed_low, closed_high),), variable.name)
+
+
+def _distance(nodes: list[Node | None], signs: list[str]) -> RealSet | None:
+    """The set `|x| < 3` or `3 < |x|` describes."""
+    ends = [node for node in nodes if node]
+    if len(ends) != 2 or len(nodes) != 2 or signs == ["\\neq"]:
+        return None
+    place = int(ends[1].op == "abs")
+    inside, bound = ends[place], ends[1 - place]
+    if inside.op != "abs" or inside.args[0].op != "sym" or bound.op != "num" or bound.value <= 0:
+        return None
+    closed, low = signs == ["\\leq"], Node("neg", (bound,))
+    outer = (Piece(None, low, False, closed), Piece(bound, None, closed))
+    return RealSet(outer if place else (Piece(low, bound, closed, closed),), inside.args[0].name)
 
 
 def _infinite(text: str) -> int:
@@ -304,10 +327,12 @@ def _pieces(form: Form) -> tuple[Piece, ...]:
 
 
 def _without(parts: list[str]) -> Form:
-    """All reals without finitely many."""
+    """A set of reals without another, whose points may have symbols where the whole is all reals."""
+    if len(parts) != 2:
+        raise Unreadable("a difference of more than two sets")
     whole, points = _one(parts[0], False), _pieces(_one(parts[1], False))
-    if len(parts) != 2 or whole != RealSet((Piece(None, None),)) or any(p.low is not p.high for p in points):
-        raise Unreadable("a difference of sets")
+    if whole != RealSet((Piece(None, None),)) or any(p.low is not p.high for p in points):
+        return RealSet(without(_pieces(whole), points))
     ends = [point.low for point in ordered(points)]
     return RealSet(tuple(Piece(a, b) for a, b in zip([None, *ends], [*ends, None], strict=True)))
 
@@ -315,7 +340,7 @@ def _without(parts: list[str]) -> Form:
 def _bracketed(text: str, glued_units: bool) -> Form | None:
     """A tuple, a set or an interval, when one pair of brackets holds the whole."""
     for opening, closing in (("\\{", "\\}"), ("{", "}")):
-        if text.startswith(opening) and text.endswith(closing) and _holds_all(text):
+        if text.startswith(opening) and text.endswith(closing) and holds_all(text):
             inside = text[len(opening) : -len(closing)].strip()
             if not inside:
                 return Many("set", ())
@@ -326,7 +351,7 @@ def _bracketed(text: str, glued_units: bool) -> Form | None:
             if isinstance(form, Many) and form.kind == "list":
                 return Many("set", form.items)
             return form if opening == "{" else Many("set", (form,))
-    if len(text) < 2 or text[0] not in "([" or text[-1] not in ")]" or not _holds_all(text):
+    if len(text) < 2 or text[0] not in "([" or text[-1] not in ")]" or not holds_all(text):
         return None
     kind, inside = text[0] + text[-1], text[1:-1].strip()
     parts, marks = split(inside, re.compile(r"[,;]"))
@@ -345,16 +370,6 @@ def _bracketed(text: str, glued_units: bool) -> Form | None:
     if not all(parts):
         raise Unreadable("an empty coordinate")
     return Many(kind, tuple(_one(part, glued_units) for part in parts))
-
-
-def _holds_all(text: str) -> bool:
-    """Whether the first bracket is closed by the last character."""
-    depth = 0
-    for position, character in enumerate(text):
-        depth += (character in "([{") - (character in ")]}")
-        if depth == 0 and position < len(text) - 1 and character in ")]}":
-            return False
-    return depth == 0
 
 
 def _matrix(text: str) -> Matrix:

@@ -102,3 +102,47 @@ def merged(pieces: tuple[Piece, ...]) -> list[Piece]:
             closed = last.closed_high or piece.closed_high
         result[-1] = Piece(last.low, high, last.closed_low, closed)
     return result
+
+
+def without(pieces: tuple[Piece, ...], holes: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """What is left of a union when others are taken out of it.
+
+    Raises:
+        Unreadable: an end is symbolic.
+    """
+    if any(values.symbols(end) for piece in (*pieces, *holes) for end in (piece.low, piece.high) if end):
+        raise Unreadable("a difference of sets with symbolic ends")
+    left = list(pieces)
+    for hole in holes:
+        parts = [part for piece in left for part in (_below(piece, hole), _above(piece, hole))]
+        left = [part for part in parts if part]
+    return tuple(left)
+
+
+def _below(piece: Piece, hole: Piece) -> Piece | None:
+    """The part of a piece below a hole."""
+    if hole.low is None:
+        return None
+    order = _order(piece.high, hole.low, 1)
+    high, closed = (hole.low, not hole.closed_low) if order > 0 else (piece.high, piece.closed_high)
+    if order == 0:
+        closed = piece.closed_high and not hole.closed_low
+    return _unless_empty(Piece(piece.low, high, piece.closed_low, closed))
+
+
+def _above(piece: Piece, hole: Piece) -> Piece | None:
+    """The part of a piece above a hole."""
+    if hole.high is None:
+        return None
+    order = _order(piece.low, hole.high, -1)
+    low, closed = (hole.high, not hole.closed_high) if order < 0 else (piece.low, piece.closed_low)
+    if order == 0:
+        closed = piece.closed_low and not hole.closed_high
+    return _unless_empty(Piece(low, piece.high, closed, piece.closed_high))
+
+
+def _unless_empty(piece: Piece) -> Piece | None:
+    if piece.low is None or piece.high is None:
+        return piece
+    order = _order(piece.low, piece.high, -1)
+    return piece if order < 0 or (order == 0 and piece.closed_low and piece.closed_high) else None

@@ -32,6 +32,7 @@ _GREEK = {
 }  # fmt: skip
 _ACCENTS = {"dot", "ddot", "vec", "hat", "bar", "overline", "tilde", "widehat", "mathcal", "mathbb"}
 _MIN_PROSE = 4
+_BETWEEN = {"\\cdot", "\\times", "\\div", "\\over", "\\choose", "\\circ", "\\rfloor", "\\rceil", "\\pm"}
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _OPAQUE = set("fghFGH")  # f(2) is a value of f, not twice f
 
@@ -43,9 +44,7 @@ def parse(text: str) -> Node:
         Unreadable: the text is not one expression of this grammar.
     """
     reader = _Reader(text)
-    node = reader.sum(0)
-    if reader.take("\\over"):
-        node = Node("div", (node, reader.sum(0)))
+    node = reader.stacked(0)
     if reader.kind:
         reader.refuse()
     return node
@@ -58,6 +57,7 @@ class _Reader:
         self._tokens = [(m.lastgroup or "", m[m.lastgroup or 0]) for m in _TOKEN.finditer(text)]
         self._at = 0
         self._bars = 0  # open |…|
+        self._bound: list[str] = []  # variables of the sums around: i in a sum over i is no imaginary unit
 
     @property
     def kind(self) -> str:
@@ -123,7 +123,7 @@ class _Reader:
         if self.kind in ("number", "word"):
             return True
         if self.kind == "command":
-            return self.text not in ("\\cdot", "\\times", "\\div", "\\over", "\\circ", "\\rfloor", "\\rceil", "\\pm")
+            return self.text not in _BETWEEN
         return self.text in ("(", "{", "[") or (self.text == "|" and not self._bars)
 
     def juxtaposed(self, left: Node, depth: int) -> Node:
@@ -174,10 +174,17 @@ class _Reader:
         return Node("deg", (node,)) if self.take("\\circ") else node
 
     def group(self, depth: int, close: str) -> Node:
-        node = self.sum(depth + 1)
-        if close == "}" and self.take("\\over"):
-            node = Node("div", (node, self.sum(depth + 1)))
+        node = self.stacked(depth + 1) if close == "}" else self.sum(depth + 1)
         self.need(close)
+        return node
+
+    def stacked(self, depth: int) -> Node:
+        r"""A sum, or two of them around `\over` or `\choose`."""
+        node = self.sum(depth)
+        if self.take("\\over"):
+            return Node("div", (node, self.sum(depth)))
+        if self.take("\\choose"):
+            return Node("binom", (node, self.sum(depth)))
         return node
 
     def atom(self, depth: int) -> Node:
@@ -271,7 +278,10 @@ class _Reader:
         low = self.group(depth, "}")
         self.need("^")
         high = self.argument(depth, whole=True)
-        return Node(name, (low, high, self.product(depth + 1)), name=variable)
+        self._bound.append(variable)
+        body = self.product(depth + 1)
+        self._bound.pop()
+        return Node(name, (low, high, body), name=variable)
 
     def argument(self, depth: int, whole: bool = False) -> Node:
         r"""A braced group or a single token; `\frac12` takes digits one by one, `\sqrt12` the whole number."""
@@ -327,9 +337,9 @@ class _Reader:
         return self.text.lstrip("\\").startswith(tuple(_FUNCTIONS))
 
     def symbol(self, name: str, depth: int) -> Node:
-        if name == "i":
+        if name == "i" and name not in self._bound:
             return Node("const", name="i")
-        if name == "e" and self.text != "_":
+        if name == "e" and self.text != "_" and name not in self._bound:
             return Node("const", name="e")
         if self.take("_"):
             name += "_" + self.subscript()

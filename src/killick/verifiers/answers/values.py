@@ -116,9 +116,14 @@ def matches(left: Node, right: Node, agree: Callable[[Number, Number, Number], b
     whole = any(has(side, "floor", "ceil") for side in (left, right))  # steps are told apart at many, distant points
     wanted = (8 if whole else 1) * _POINTS if names else 1
     signed = has(left, "abs") or has(right, "abs")
+    limits = _limits(left) | _limits(right)  # whole numbers, at which a sum can be added up
+    wanted *= 3 if limits else 1
     done, failure = 0, Undefined("no point at which both sides are defined")
     for index in range(wanted + _SPARE if names else 1):
-        point = {name: _coordinate(name, index, signed) * (30 if whole else 1) for name in names}
+        point = {
+            name: _whole(name, index) if name in limits else _coordinate(name, index, signed) * (30 if whole else 1)
+            for name in names
+        }
         try:
             if not _agree_at(left, right, point, agree, radians):
                 return False
@@ -136,6 +141,17 @@ def _coordinate(name: str, index: int, signed: bool) -> Fraction:
     stream = random.Random(f"{name} {index}")
     value = Fraction(stream.randrange(200, 3000), 1009)
     return -value if signed and stream.random() < 0.5 else value
+
+
+def _limits(node: Node) -> frozenset[str]:
+    """Symbols in the limits of the sums and products of a tree."""
+    own = symbols(node.args[0]) | symbols(node.args[1]) if node.op in ("sum", "prod") else frozenset()
+    return own.union(*map(_limits, node.args))
+
+
+def _whole(name: str, index: int) -> Fraction:
+    """A fixed pseudo-random whole number, the first ones small."""
+    return Fraction(random.Random(f"{name} {index} whole").randrange(4, 12 + 2 * index))
 
 
 def _agree_at(
@@ -207,11 +223,13 @@ class Evaluation:
             raise TooLarge(str(error)) from error
 
     def _repeated(self, node: Node, inside: bool) -> Number:
-        """A finite sum or product; with symbols in its limits, a fixed smooth function of limits and body."""
+        """A finite sum or product; of terms with an index such as a_k, a fixed smooth function of limits and body."""
         low, high = (self.value(arg, inside) for arg in node.args[:2])
-        if not symbols(node.args[0]) | symbols(node.args[1]):
+        if not _is_indexed(node):
             if not all(isinstance(x, Fraction) and x.denominator == 1 for x in (low, high)):
                 raise Undefined("limits that are not whole numbers")
+            if high < low - 1:
+                raise Undefined("limits the wrong way round")
             if high - low >= MAX_TERMS:
                 raise TooLarge("a sum of too many terms")
             total: Number = Fraction(node.op == "prod")
@@ -275,6 +293,12 @@ class Evaluation:
                 raise Undefined("a complex number where a real one is needed")
             return value.real
         return value
+
+
+def _is_indexed(node: Node) -> bool:
+    """Whether the body of a sum has a symbol whose subscript holds the variable."""
+    subscripts = (name.partition("_")[2] for name in symbols(node.args[2]))
+    return any(node.name in subscript for subscript in subscripts)
 
 
 def is_positive(value: Number) -> bool:
