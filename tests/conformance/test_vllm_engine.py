@@ -84,7 +84,7 @@ def rates(drawn: dict[tuple[str, int], Completion], measure) -> list[float]:
 def test_the_type_is_the_stored_one(engine):
     assert engine.dtype == "float32"
     draw(engine, replace(SETTINGS, num_samples=1), ROWS[:1])
-    assert engine._engine.llm_engine.model_config.dtype == torch.float32
+    assert engine._engine.model_config.dtype == torch.float32
 
 
 def test_without_a_temperature_the_texts_are_those_of_transformers(engine, model):
@@ -118,6 +118,15 @@ def test_a_completion_is_the_same_in_other_company(engine):
     rest = draw(engine, done=done)
     assert set(rest) == set(whole) - done
     assert sum(one == whole[key] for key, one in rest.items()) >= 0.98 * len(rest)
+
+
+def test_a_generator_that_is_dropped_frees_the_engine(engine, monkeypatch):
+    monkeypatch.setattr("killick.evaluate.backends.vllm._RECORD_EVERY_S", 0.0)
+    some = engine.sample(ROWS, SETTINGS)
+    assert 0 < len(next(some)) < 64 * len(ROWS)  # the first that end, not all
+    some.close()
+    assert not engine._engine.has_unfinished_requests()
+    assert len(draw(engine, replace(SETTINGS, num_samples=1))) == len(ROWS)
 
 
 def test_stop_strings_and_the_limit(engine):

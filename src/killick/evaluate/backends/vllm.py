@@ -1,7 +1,9 @@
 """vLLM's offline engine, in this process: fast on a GPU. Prompts, ends and sampler fields are those of `sample`."""
 
 import importlib.util
+import itertools
 import os
+import time
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +15,9 @@ from killick.evaluate.settings import ModelIdentity, SamplingSettings
 from killick.models import resolve, stored_dtype
 from killick.tasks.types import Row
 
+_RECORD_EVERY_S = 1.0  # what ends within it is judged and written together
+_NAMES = itertools.count()  # of requests: an engine takes each name once
+
 
 @dataclass(frozen=True)
 class VLLMBackend:
@@ -22,7 +27,8 @@ class VLLMBackend:
         model: as `killick.models.resolve` takes it, but no adapter: merge it first.
         dtype: in which the model computes; "auto" is the stored type, also where vLLM's own "auto" would turn float32
             into a half-precision type.
-        batch_size: completions handed over together; records are written after each batch.
+        batch_size: completions handed over at most; each is recorded soon after it ends, and another takes
+            its place.
         tensor_parallel_size: GPUs that share the model.
         gpu_memory_utilization: share of the GPU's memory that vLLM may take.
         max_model_len: positions reserved for prompt and completion; None takes the model's own.
@@ -42,7 +48,6 @@ class VLLMBackend:
             raise ConfigError("The backend vllm needs the package vllm: pip install 'killick[vllm]'.")
         if resolve(self.model).kind == "adapter":
             raise ConfigError(f"{self.model} is an adapter. Merge it into its base and save that for the backend vllm.")
-
         if self.dtype == "auto":
             stored = stored_dtype(resolve(self.model))
             object.__setattr__(self, "dtype", str(stored).removeprefix("torch."))
@@ -52,7 +57,7 @@ class VLLMBackend:
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")  # read at import; hundreds of lines hide the progress
         import vllm
 
-        return vllm.LLM(
+        made = vllm.LLM(
             model=resolve(self.model).name,
             dtype=self.dtype,
             seed=0,
@@ -63,6 +68,7 @@ class VLLMBackend:
             max_model_len=self.max_model_len,
             enforce_eager=self.enforce_eager,
         )
+        return made.llm_engine
 
     def identity(self) -> ModelIdentity:
         """The fingerprint of the model's files."""
@@ -84,6 +90,7 @@ class VLLMBackend:
             DataError: no chat template, or vLLM gives a request up.
         """
         import vllm
+        from vllm.sampling_params import RequestOutputKind
 
         from killick.evaluate.sample import check_lengths, ends_of, jobs_of
         from killick.models import load_tokenizer
@@ -92,23 +99,34 @@ class VLLMBackend:
         tokenizer = load_tokenizer(self.model)
         ends = ends_of(_generation_config(resolve(self.model).name), tokenizer, settings)
         prompts = render_prompts(tokenizer, rows)
-        check_lengths(self._engine.llm_engine.model_config.max_model_len, rows, prompts, settings)
+        check_lengths(self._engine.model_config.max_model_len, rows, prompts, settings)
         pinned = {
             "n": 1, "temperature": settings.temperature, "top_p": settings.top_p, "max_tokens": settings.max_tokens,
             "top_k": -1, "min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "repetition_penalty": 1.0,
             "stop": list(ends.strings), "stop_token_ids": list(ends.ids), "skip_special_tokens": True,
-            "spaces_between_special_tokens": False,
+            "spaces_between_special_tokens": False, "output_kind": RequestOutputKind.FINAL_ONLY,
         }  # fmt: skip
-        jobs = jobs_of(rows, prompts, settings, done)
-        for start in range(0, len(jobs), self.batch_size):
-            batch = jobs[start : start + self.batch_size]
-            names = [(rows[index].uid, n) for index, n in batch]
-            outputs = self._engine.generate(
-                [{"prompt_token_ids": list(prompts[index])} for index, _ in batch],
-                [vllm.SamplingParams(seed=stream_seed(settings.seed, uid, n), **pinned) for uid, n in names],
-                use_tqdm=False,
-            )
-            yield [_completion(uid, n, got, ends.strings) for (uid, n), got in zip(names, outputs, strict=True)]
+        waiting = iter(jobs_of(rows, prompts, settings, done))
+        in_flight: dict[str, tuple[str, int]] = {}
+        made: list[Completion] = []
+        handed_on = time.monotonic()
+        try:
+            while True:
+                for index, n in itertools.islice(waiting, self.batch_size - len(in_flight)):
+                    uid, name = rows[index].uid, str(next(_NAMES))
+                    params = vllm.SamplingParams(seed=stream_seed(settings.seed, uid, n), **pinned)
+                    self._engine.add_request(name, {"prompt_token_ids": list(prompts[index])}, params)
+                    in_flight[name] = uid, n
+                for output in self._engine.step() if in_flight else ():
+                    if output.finished:
+                        made.append(_completion(*in_flight.pop(output.request_id), output, ends.strings))
+                if made and (not in_flight or time.monotonic() - handed_on > _RECORD_EVERY_S):
+                    yield made
+                    made, handed_on = [], time.monotonic()
+                if not in_flight:
+                    return
+        finally:  # Ctrl-C, or nobody asks for the rest
+            self._engine.abort_request(list(in_flight))
 
 
 def _generation_config(name: str) -> Any:

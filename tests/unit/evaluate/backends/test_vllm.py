@@ -43,18 +43,49 @@ class SamplingParams:
     skip_special_tokens: bool = True
     spaces_between_special_tokens: bool = True
     include_stop_str_in_output: bool = False
+    output_kind: str = "cumulative"
 
 
 @dataclass
 class Calls:
     engines: list = field(default_factory=list)
-    generated: list = field(default_factory=list)
+    asked: list = field(default_factory=list)
+    most_in_flight: int = 0
+    aborted: list = field(default_factory=list)
     finish: str = "stop"
 
 
 @pytest.fixture
 def vllm(monkeypatch):
+    """Requests end last in, first out, one a step."""
     calls = Calls()
+
+    class Engine:
+        def __init__(self, max_model_len):
+            self.model_config = types.SimpleNamespace(max_model_len=max_model_len)
+            self.open = {}
+
+        def add_request(self, request_id, prompt, params):
+            assert isinstance(request_id, str)
+            assert request_id not in self.open
+            self.open[request_id] = params
+            calls.asked.append((prompt, params))
+            calls.most_in_flight = max(calls.most_in_flight, len(self.open))
+
+        def step(self):
+            name, params = self.open.popitem()
+            drawn = types.SimpleNamespace(
+                text=f"{params.seed}X tail", token_ids=[1] * params.max_tokens, finish_reason=calls.finish
+            )
+            return [
+                *(types.SimpleNamespace(request_id=other, finished=False) for other in self.open),
+                types.SimpleNamespace(request_id=name, finished=True, outputs=[drawn]),
+            ]
+
+        def abort_request(self, request_ids):
+            calls.aborted.append(list(request_ids))
+            for name in request_ids:
+                self.open.pop(name, None)
 
     class LLM:
         def __init__(
@@ -62,26 +93,13 @@ def vllm(monkeypatch):
             tensor_parallel_size=1, gpu_memory_utilization=0.9, max_model_len=None, enforce_eager=False,
         ):  # fmt: skip
             calls.engines.append(dict(locals()))
-            config = types.SimpleNamespace(max_model_len=max_model_len or 128)
-            self.llm_engine = types.SimpleNamespace(model_config=config)
+            self.llm_engine = Engine(max_model_len or 128)
 
-        def generate(self, prompts, sampling_params=None, *, use_tqdm=True):
-            calls.generated.append((prompts, sampling_params, use_tqdm))
-            assert len(prompts) == len(sampling_params)
-            return [
-                types.SimpleNamespace(
-                    outputs=[
-                        types.SimpleNamespace(
-                            text=f"{params.seed}X tail", token_ids=[1] * params.max_tokens, finish_reason=calls.finish
-                        )
-                    ]
-                )
-                for params in sampling_params
-            ]
-
-    module = types.ModuleType("vllm")
+    module, params = types.ModuleType("vllm"), types.ModuleType("vllm.sampling_params")
     module.LLM, module.SamplingParams, module.__spec__ = LLM, SamplingParams, ModuleSpec("vllm", None)
+    params.RequestOutputKind = types.SimpleNamespace(FINAL_ONLY="final only")
     monkeypatch.setitem(sys.modules, "vllm", module)
+    monkeypatch.setitem(sys.modules, "vllm.sampling_params", params)
     return calls
 
 
@@ -95,7 +113,7 @@ def test_every_sample_is_asked_with_all_fields(vllm):
     backend = VLLMBackend("nano", batch_size=4, max_model_len=64)
     rows, batches = draw(backend, temperature=0.6, top_p=0.95, stop=("X",))
     made = {(one.uid, one.sample): one for batch in batches for one in batch}
-    assert [len(batch) for batch in batches] == [4, 4, 3]
+    assert vllm.most_in_flight == 4
     assert set(made) == {(row.uid, n) for row in rows for n in range(3)} - {(rows[0].uid, 1)}
     for (uid, n), one in made.items():
         assert one.text == str(stream_seed(7, uid, n))  # each with its own seed, cut before the stop string
@@ -103,14 +121,13 @@ def test_every_sample_is_asked_with_all_fields(vllm):
     (engine,) = vllm.engines
     assert engine["model"] == str(base_path().resolve())
     assert (engine["generation_config"], engine["max_model_len"], engine["dtype"]) == ("vllm", 64, "float32")
-    prompts, asked, use_tqdm = vllm.generated[0]
-    assert use_tqdm is False
+    prompts, asked = zip(*vllm.asked, strict=True)
     end = load_tokenizer("nano").eos_token_id
     for params in asked:
         params.seed = None
         assert params == SamplingParams(
             temperature=0.6, top_p=0.95, max_tokens=20, top_k=-1, stop=["X"], stop_token_ids=[end],
-            spaces_between_special_tokens=False,
+            spaces_between_special_tokens=False, output_kind="final only",
         )  # fmt: skip
     from killick.prompts import render_prompts
 
@@ -129,7 +146,19 @@ def test_ends(vllm):
 def test_what_cannot_fit_is_refused_before_anything_is_generated(vllm):
     with pytest.raises(ConfigError, match="exceeds the 30 positions"):
         draw(VLLMBackend("nano", max_model_len=30))
-    assert vllm.generated == []
+    assert vllm.asked == []
+
+
+def test_what_ends_is_handed_on_before_the_rest_has_ended(vllm, monkeypatch):
+    monkeypatch.setattr("killick.evaluate.backends.vllm._RECORD_EVERY_S", -1.0)
+    backend = VLLMBackend("nano", batch_size=5)
+    assert [len(batch) for batch in draw(backend)[1]] == [1] * 11
+    rows = Countdown().rows("mixed", 4)
+    some = backend.sample(rows, SamplingSettings(num_samples=3, max_tokens=20, seed=7))
+    next(some)
+    some.close()  # as Ctrl-C does
+    assert len(vllm.aborted[-1]) == 4  # five in flight, one ended
+    assert len(draw(backend)[1]) == 11  # and the engine can be used again
 
 
 def test_without_vllm_it_says_how_to_get_it():
