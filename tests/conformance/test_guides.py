@@ -119,6 +119,14 @@ def test_what_is_under_the_mask_changes_nothing(name):
     assert torch.equal(log_q(name, clean), log_q(name, view))
 
 
+def test_it_says_whether_q_reads_later_tokens(name):
+    """`k1_reward_to_go` is the gradient of its objective only if it does: cut the rows, and look at what is left."""
+    view, kept = make_view(), torch.arange(T) < 5
+    cut = on_rows(view, lambda x: x & kept if x.dtype == torch.bool else x.flip(0).where(~kept, x))
+    unmoved = torch.equal(log_q(name, cut)[:, :5], log_q(name, view)[:, :5])
+    assert unmoved != getattr(GUIDES.build(name), "reads_later", True)
+
+
 def test_nothing_unmasked(name):
     view = make_view()
     empty = dataclasses.replace(view, mask=torch.zeros_like(view.mask))

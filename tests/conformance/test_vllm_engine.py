@@ -20,7 +20,8 @@ from killick.tasks.countdown import Countdown
 pytest.importorskip("vllm", reason="vLLM is not installed")
 
 WIDE = 32  # vLLM's CPU kernels know heads of 32 dimensions and more; nano's have 16
-SETTINGS = SamplingSettings(num_samples=64, max_tokens=48, seed=5)
+N = 64
+SETTINGS = SamplingSettings(num_samples=N, max_tokens=48, seed=5)
 ROWS = Countdown().rows("mixed", 40)
 
 
@@ -78,7 +79,7 @@ def draw(backend, settings=SETTINGS, rows=ROWS, done=frozenset()) -> dict[tuple[
 
 
 def rates(drawn: dict[tuple[str, int], Completion], measure) -> list[float]:
-    return [sum(measure(one, row) for (uid, _), one in drawn.items() if uid == row.uid) / 64 for row in ROWS]
+    return [sum(measure(one, row) for (uid, _), one in drawn.items() if uid == row.uid) / N for row in ROWS]
 
 
 def test_the_type_is_the_stored_one(engine):
@@ -94,7 +95,7 @@ def test_without_a_temperature_the_texts_are_those_of_transformers(engine, model
 
 @pytest.mark.parametrize("top_p", [1.0, 0.8])
 def test_the_samples_are_of_the_same_distribution(engine, model, top_p):
-    """Mean rates of two samplers, 64 draws a problem each, within 5 standard errors of each other."""
+    """Mean rates of two samplers, N draws a problem each, within 5 standard errors of each other."""
     settings = replace(SETTINGS, temperature=0.9, top_p=top_p)
     ours, theirs = draw(TransformersBackend(model), settings), draw(engine, settings)
     verifier = Countdown().verifier
@@ -107,7 +108,7 @@ def test_the_samples_are_of_the_same_distribution(engine, model, top_p):
     for name, measure in measures.items():
         a, b = rates(ours, measure), rates(theirs, measure)
         pooled = [(p + q) / 2 for p, q in zip(a, b, strict=True)]
-        error = math.sqrt(sum(2 * p * (1 - p) / 64 for p in pooled)) / len(ROWS)
+        error = math.sqrt(sum(2 * p * (1 - p) / N for p in pooled)) / len(ROWS)
         assert abs(sum(a) - sum(b)) / len(ROWS) <= 5 * error, name
 
 
@@ -123,7 +124,7 @@ def test_a_completion_is_the_same_in_other_company(engine):
 def test_a_generator_that_is_dropped_frees_the_engine(engine, monkeypatch):
     monkeypatch.setattr("killick.evaluate.backends.vllm._RECORD_EVERY_S", 0.0)
     some = engine.sample(ROWS, SETTINGS)
-    assert 0 < len(next(some)) < 64 * len(ROWS)  # the first that end, not all
+    assert 0 < len(next(some)) < N * len(ROWS)  # the first that end, not all
     some.close()
     assert not engine._engine.has_unfinished_requests()
     assert len(draw(engine, replace(SETTINGS, num_samples=1))) == len(ROWS)

@@ -78,6 +78,14 @@ def test_metrics_are_those_of_one_process(one, two, name):
     assert 0 < sum(entry["group/all_wrong_frac"] for entry in expected) < len(expected)
 
 
+def test_the_first_process_judges_references_for_all(two):
+    """Else two processes would repair different prompts; also when its reward cannot be asked, nobody waits for it."""
+    for found in two[0]:
+        judged, unchecked = found["references"]
+        assert judged == [n % 3 != 0 for n in range(len(judged))]
+        assert unchecked == [True] * len(judged)
+
+
 @pytest.mark.parametrize("name", ["repair", "repair_checkpointing", "repair_slices"])
 def test_repairs_are_those_of_one_process(one, two, name):
     """Same prompts, same plans, same order in the records of one process and of two."""

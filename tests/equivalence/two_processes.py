@@ -119,9 +119,23 @@ def train_interrupted(folder):
     }
 
 
+def usable_references(folder, crashes):
+    """Which references a process keeps when its reward would say something else than the other's."""
+
+    def correct(completions, **_):
+        if crashes and rank() == 0:
+            raise RuntimeError("asked outside a step")
+        return [float(n % 3 != rank()) for n in range(len(completions))]
+
+    settings = {"kl_form": "none", "beta": 0.0, "repair": "nll", "repair_settings": {"batch_size": 1}}
+    trainer = make_trainer(KillickTrainer, KillickConfig, folder, extra={"reward_funcs": [correct]}, **settings)
+    return [trainer._killick_repairer.references.get(uid) is not None for uid in trainer.train_dataset["uid"]]
+
+
 def main(folder):
     assert world() == 2, "start with torchrun --nproc_per_node 2"
     results = {name: train_case(name, folder / name) for name in CASES}
+    results["references"] = [usable_references(folder / f"references{crashes}", crashes) for crashes in (False, True)]
     results["interrupted"] = train_interrupted(folder)
     torch.save(results, folder / f"rank{rank()}.pt")
 

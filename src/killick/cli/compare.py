@@ -80,7 +80,10 @@ def compare(
         typer.echo(json.dumps(comparison.to_dict(), indent=2))
     else:
         if isinstance(comparison, SuiteComparison) and all(path.is_file() for path in reports):
-            out.print(paper_table([(str(path.parent), read_report(path)) for path in reports]))
+            try:
+                out.print(paper_table([(str(path.parent), read_report(path)) for path in reports]))
+            except ConfigError as error:  # the evaluations agree all the same, and are compared below
+                err.print(str(error), highlight=False, markup=False, soft_wrap=True)
         tables = comparison_tables(comparison) if isinstance(comparison, Comparison) else suite_tables(comparison)
         for table in tables:
             out.print(table)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from killick.errors import ConfigError, RecordError
 from killick.evaluate.estimators import Interval
-from killick.evaluate.suites import GROUPS
+from killick.evaluate.suites import GROUPS, Group
 from killick.provenance import read_json
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Line(NamedTuple):
         pass_at: one interval a column, in the order of the report's `ks`.
     """
 
-    group: str
+    group: Group
     label: str
     num_problems: int | None
     pass_at: list[Interval]
@@ -68,12 +68,15 @@ def suite_caption(report: Mapping[str, Any]) -> str:
         if one["pool"]:
             pools.setdefault(one["pool"], []).append(one["label"])
     pooled = "".join(f", {' and '.join(labels)} as one" for labels in pools.values() if len(labels) > 1)
-    missing = f" Left out: {', '.join(one['label'] for one in report['left_out'])}." if report["left_out"] else ""
     return (
         f"{sampling['num_samples']} samples, temperature {sampling['temperature']}, top_p {sampling['top_p']}, "
         f"max_tokens {sampling['max_tokens']}. 95% bootstrap over problems. Averages count each set once{pooled}."
-        f"{missing}"
+        f"{_left_out(report)}"
     )
+
+
+def _left_out(report: Mapping[str, Any]) -> str:
+    return f" Left out: {', '.join(one['label'] for one in report['left_out'])}." if report["left_out"] else ""
 
 
 def paper_table(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> "Table":
@@ -98,11 +101,14 @@ def paper_table(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> "Table":
         )
     several = len(reports) > 1
     names = "; ".join(f"{n}: {name}" if several else name for n, (name, _) in enumerate(reports, 1))
-    table = Table(title=Text(str(first["title"])), caption=Text(names), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    caption = f"{names}.{_left_out(first)}"
+    table = Table(title=Text(str(first["title"])), caption=Text(caption), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
     for line in suite_lines(first):
-        heading, style = (line.label, "") if line.num_problems else (f"avg {line.group}", "bold")
-        table.add_column(heading, justify="right", min_width=5, overflow="fold", style=style)
+        is_average = line.num_problems is None
+        heading = line.label.replace(f"average {GROUPS[line.group]}", f"avg {line.group}") if is_average else line.label
+        style = "bold" if is_average else ""
+        table.add_column(Text(heading), justify="right", min_width=5, overflow="fold", style=style)
     for n, (_, report) in enumerate(reports, 1):
         columns = [line.pass_at for line in suite_lines(report)]
         for i, k in enumerate(report["ks"]):

@@ -32,7 +32,7 @@ def suite_tables(suite: SuiteComparison) -> Iterator[Table]:
     caption = (
         f"Mean over {len(suite.benchmarks)} benchmarks, each with the same weight: {', '.join(suite.benchmarks)}. "
         "95% bootstrap over problems within each benchmark; Δ: paired, minus the first run. Only k that every "
-        f"benchmark has samples for.{_differing(next(iter(suite.benchmarks.values())))}"
+        f"benchmark has samples for.{_differing(*suite.benchmarks.values())}"
     )
     has_votes = all(run.maj_at is not None for run in suite.macro)
     labels = [f"pass@{k}" for k in suite.ks] + ([f"maj@{k}" for k in suite.ks] if has_votes else [])
@@ -59,8 +59,9 @@ def comparison_table(comparison: Comparison, title: str | None = None) -> Table:
     return table
 
 
-def _differing(comparison: Comparison) -> str:
-    listed = "; ".join(f"{key}: {' / '.join(map(str, values))}" for key, values in comparison.differing.items())
+def _differing(*comparisons: Comparison) -> str:
+    found = (f"{key}: {' / '.join(map(str, values))}" for one in comparisons for key, values in one.differing.items())
+    listed = "; ".join(dict.fromkeys(found))
     return f" Allowed to differ, so part of Δ: {listed}." if listed else ""
 
 

@@ -151,7 +151,7 @@ class AnchorShaper:
         if self.kl_form != "k1_reward_to_go":
             return ShapedAnchor(logp_ref, log_q, None)
         penalty = reward_to_go(self._k1(view, log_q), view.mask)
-        if getattr(self.guide, "reads_later", False):
+        if self.guide is not None and getattr(self.guide, "reads_later", True):
             # The token taken at t moves the q of earlier positions too, so their log q is part of its return. For other
             # guides it is a constant by then: nothing in expectation, only noise.
             penalty = torch.where(view.mask, penalty - (log_q.cumsum(dim=-1) - log_q), 0.0)

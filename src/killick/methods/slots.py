@@ -45,7 +45,8 @@ class Guide(Protocol):
     """Where the anchor is widened or narrowed: q(x, y_t) > 0 from intrinsic signals.
 
     A frozen dataclass whose fields are its settings. `q_min`, `q_max` bound q; clamping, detaching, masking and
-    the logarithm are done once, in `killick.methods.sage`.
+    the logarithm are done once, in `killick.methods.sage`. Two class attributes are optional: `reads_token` (True if
+    it is not there) and `reads_later` (True), see `killick.methods.guides.base.BoundedGuide`.
     """
 
     @property

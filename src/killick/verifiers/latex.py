@@ -123,7 +123,9 @@ class LatexVerifier:
     def answer_key(self, completion: str, answer: str) -> str | None:
         """What a completion answers, as a text that is equal for most equal answers; None when it gives no answer."""
         found = extract(completion[-self.max_chars :], self.fallback)
-        return mathematical_key(found.text[: self.max_answer_chars]) if found and found.text else None
+        if found is None or not found.text:
+            return None
+        return found.text if len(found.text) > self.max_answer_chars else mathematical_key(found.text)
 
     def rule(self, completion: str, answer: str) -> Ruling:
         """What can be said of a completion in this process.

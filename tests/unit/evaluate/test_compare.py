@@ -98,6 +98,8 @@ def test_another_backend_or_dtype_is_compared_when_allowed(tmp_path, write_evalu
     assert "Allowed to differ, so part of Δ: backend.name: transformers / openai; perf" in shown(
         [comparison_table(result)]
     )
+    for parent in (base.parent, other.parent):  # what comes first differs in nothing
+        write_evaluation(parent / "alike", 0.5, seed=1, fingerprint="both")
     suites = compare_suites([base.parent, other.parent], allow=["backend", "dtype"])
     assert "Allowed to differ" in shown([list(suite_tables(suites))[-1]])
     warmer = run("warmer", backend={"name": "vllm"}, sampling=replace(SamplingSettings(6, 8, 3), temperature=0.5))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from killick.cli import run
 from killick.errors import ConfigError
@@ -104,14 +105,21 @@ def test_averages_count_pools_once_and_groups_apart(finished):
 
     paper = paper_table([("runs/a", report), ("runs/b", {**report, "sampling": {**report["sampling"], "seed": 9}})])
     assert [str(column.header) for column in paper.columns] == [
-        "", "AIME 2024", "AIME 2025", "AMC 2023", "avg in", "Knights and Knaves", "avg out",
+        "", "AIME 2024", "AIME 2025", "AMC 2023", "avg in, only 3 of 4 sets", "Knights and Knaves", "avg out",
     ]  # fmt: skip
     rows = list(zip(*(column.cells for column in paper.columns), strict=True))
     means = [first.mean(), second.mean(), alone.mean(), expected, other.mean(), other.mean()]
     assert rows[0] == ("1 pass@1", *(f"{mean:.3f}" for mean in means))
     assert [row[0] for row in rows] == ["1 pass@1", "1 pass@6", "2 pass@1", "2 pass@6"]
     assert rows[3][1:] == rows[1][1:] != rows[0][1:]
-    assert str(paper.caption) == "1: runs/a; 2: runs/b"
+    assert str(paper.caption) == "1: runs/a; 2: runs/b."
+    short = paper_table([("m", {**report, "left_out": [{"label": "MATH-500", "reason": "no file"}]})])
+    assert str(short.caption) == "m. Left out: MATH-500."
+    odd = paper_table([("m", {**report, "benchmarks": [{**report["benchmarks"][0], "label": "[/b] 2024"}]})])
+    console = Console(width=200)
+    with console.capture() as printed:
+        console.print(odd)
+    assert "[/b] 2024" in printed.get()  # a suite file may hold any text: it is no markup
     hotter = {**report, "sampling": {**report["sampling"], "temperature": 0.77}}
     with pytest.raises(ConfigError, match="no common table"):
         paper_table([("a", report), ("b", hotter)])

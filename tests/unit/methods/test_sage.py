@@ -35,6 +35,7 @@ class Given:
 
     q: tuple[tuple[float, ...], ...]
     needs_noise: ClassVar[frozenset[str]] = frozenset()
+    reads_later: ClassVar[bool] = False
     q_min: float = 0.5
     q_max: float = 2.0
 
@@ -193,6 +194,38 @@ def test_return_to_go_by_hand():
     a, b = 0.5, -1.0 - math.log(1.2)
     c, d, e = -math.log(2), 0.5 + math.log(2), -1.0 - math.log(0.8)
     expected = 0.1 * torch.tensor([[a + b, b, 0.0], [c + d + e, d + e, e]])
+    torch.testing.assert_close(shaped.penalty_to_go, expected)
+    assert shaped.penalty_to_go.dtype == torch.float32
+
+
+@dataclass(frozen=True)
+class GivenByTheRow(Given):
+    reads_later: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class GivenWithoutAWord:
+    """The same, with nothing said about later tokens: taken to read them."""
+
+    q: tuple[tuple[float, ...], ...]
+    needs_noise: ClassVar[frozenset[str]] = frozenset()
+    q_min: float = 0.5
+    q_max: float = 2.0
+
+    def __call__(self, view):
+        return torch.tensor(self.q)
+
+
+@pytest.mark.parametrize("kind", [GivenByTheRow, GivenWithoutAWord])
+def test_a_guide_that_reads_later_tokens_credits_earlier_positions(kind):
+    """Row 0 is masked inside: what lies there is no part of the row."""
+    q, mask = ((1.2, NAN, 0.8), (1.5, 0.9, 1.1)), torch.tensor([[True, False, True], [True, True, True]])
+    logp = torch.tensor([[-1.0, NAN, -2.0], [-0.5, -1.5, -3.0]])
+    given = view(logp=logp, logp_ref=torch.zeros(2, 3), mask=mask)
+    shaped = AnchorShaper(kind(q), "k1_reward_to_go", 0.1).shape(given)
+    # Σ_{t'≥t} (logp − log q) − Σ_{t'<t} log q: the log-ratios to go, less log q of the whole row.
+    first, second = math.log(1.2 * 0.8), math.log(1.5 * 0.9 * 1.1)
+    expected = 0.1 * torch.tensor([[-3.0 - first, 0.0, -2.0 - first], [-5.0 - second, -4.5 - second, -3.0 - second]])
     torch.testing.assert_close(shaped.penalty_to_go, expected)
     assert shaped.penalty_to_go.dtype == torch.float32
 

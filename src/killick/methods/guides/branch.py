@@ -35,6 +35,7 @@ class BranchGuide(BoundedGuide):
     """
 
     reads_token: ClassVar[bool] = False
+    reads_later: ClassVar[bool] = False
 
     gamma: float = 0.3
     tau: float | None = None

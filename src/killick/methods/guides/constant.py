@@ -26,6 +26,7 @@ class ConstantGuide(BoundedGuide):
     """
 
     reads_token: ClassVar[bool] = False
+    reads_later: ClassVar[bool] = False
 
     c: float = 1.0
 

@@ -29,6 +29,7 @@ class NoiseGuide(ScheduledGuide):
 
     needs_noise: ClassVar[frozenset[str]] = frozenset({"normal", "uniform"})
     reads_token: ClassVar[bool] = False
+    reads_later: ClassVar[bool] = False
 
     e_upper: float = 0.1
     e_lower: float = 0.0

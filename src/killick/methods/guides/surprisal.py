@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -69,8 +68,6 @@ class SurprisalGuide(ScheduledGuide):
         have the same sum of weights (n/2): whole answers differ little in log q(x, y), single tokens do.
     Source: SAGE, token-level guide [paper]; mean ranks for ties are ours (the order of equal tokens is arbitrary).
     """
-
-    reads_later: ClassVar[bool] = True
 
     alpha_upper: float = 0.3
     alpha_lower: float = 0.1

@@ -159,6 +159,18 @@ def test_a_server_that_is_not_there(rows, sampling, serve, answer):
         draw(server, rows, sampling(), patience_s=0.1)
 
 
+def test_a_server_that_is_down_is_told_in_one_line_a_while(serve, answer, rows, sampling, caplog, monkeypatch):
+    server = serve(lambda number, body, handler: (500, {}, b"down") if number < 6 else answer())
+    draw(server, rows, sampling())
+    assert sum("HTTP 500" in line for line in caplog.messages) == 1
+
+    monkeypatch.setattr("killick.evaluate.backends.client._WARN_EVERY_S", 0.0)
+    caplog.clear()
+    server = serve(lambda number, body, handler: (500, {}, b"down") if number < 6 else answer())
+    draw(server, rows, sampling())
+    assert sum("HTTP 500" in line for line in caplog.messages) == 6
+
+
 def test_retry_after_holds_all_requests(serve, answer, rows, sampling):
     times = []
 
