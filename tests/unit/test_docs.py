@@ -301,7 +301,7 @@ def test_the_one_line_enters_the_table(tmp_path, table, attribute, component):
     changed = source.replace("built_in={\n", "built_in={\n" + block(file))
     names = getattr(load(tmp_path / "table.py", changed), attribute)._targets()
     module, _, name = component.partition(":")
-    assert component in names.values()
+    assert [component] in names.values()
     assert f"class {name}" in block(f"src/{module.replace('.', '/')}.py")
 
 
@@ -373,3 +373,11 @@ def test_the_panel_of_the_walk_through(tmp_path, monkeypatch):
     ((name, panel),) = panels_of(load_study(folder.path))
     assert name == "lengths"
     assert panel.items[0].rows == [["model", "4.5"]]  # (4 + 5) / 2 tokens
+
+
+def test_judging_in_python_prints_what_the_page_says(tmp_path, capsys):
+    code = block("judging.py", "verifiers.md")
+    promised = re.findall(r"^ *print\(.*\)  # (.+)$", code, re.MULTILINE)
+    assert len(promised) == code.count("print(") == 7
+    load(tmp_path / "judging.py", code)
+    assert capsys.readouterr().out.splitlines() == promised

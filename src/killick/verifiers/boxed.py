@@ -12,6 +12,15 @@ _JOINED = re.compile(
 )
 
 
+# A box is only part of what is said: -\boxed{9}, 2\boxed{9}, \frac{\boxed{9}}{2}, \boxed{9}^2, \boxed{9}0.
+_DRAWN_IN = re.compile(
+    r"(?:(?:^|[$=(\[{])\s?-|[0-9]"
+    r"|\\(?:sqrt|[dt]?frac|binom)\s?(?:\{[^{}]{0,20}\}\s?)?\{|\b(?:not|never)\s)\s?\$?$",
+    re.IGNORECASE,
+)
+_DRAWN_ON = re.compile(r"\s?\^\s?\{?\s?-?[0-9]|[0-9]")
+
+
 def closing(text: str, start: int) -> int | None:
     """Position after the brace that closes the one before `start`; None when it is never closed."""
     depth = 1
@@ -48,7 +57,7 @@ def boxed_answer(text: str) -> str | None:
     r"""The last box's content, the outer one of two nested, joined with earlier boxes that belong to the same list.
 
     Returns:
-        None without a box; "" when the last one is empty or never closed.
+        None without a box; "" when the last one is empty or never closed, or only part of a formula.
     """
     if "\\boxed" not in text:
         return None
@@ -69,4 +78,6 @@ def boxed_answer(text: str) -> str | None:
         if not joint or not _named(joint["name"], text[max(0, left[0] - 20) : left[0]]):
             break
         parts.insert(0, left[2])
+    if _DRAWN_IN.search(text[max(0, boxes[-1][0] - 30) : boxes[-1][0]]) or _DRAWN_ON.match(text, boxes[-1][1]):
+        return ""
     return ", ".join(parts)

@@ -31,13 +31,19 @@ _LEAD = re.compile(
 _BARE = re.compile(r"[\[(\"'“‘]*([A-Ja-j])[\])\"'”’]*[.:,;)]?")
 _HEAD = re.compile(r"(?P<open>[\[(]?)(?P<letter>[A-Ja-j])(?P<close>[\])]?)(?![\w'’^])(?P<rest>.*)", re.DOTALL)
 _MORE = re.compile(
-    r"\s?(?:,|;|/|&|\+|\bor\b|\band\b|\bnor\b|\bbut\b|\bnot\b)[\s,]*(?:(?:also|maybe|possibly|perhaps|option|both|and|or)\s)*[\[(]?[A-Ja-j](?![\w'’])"
+    r"(?:\s?[-–—]\s?[A-J](?![\w'’])|[\s.]+[A-J][\s.]*$)|\s?(?:,|;|/|&|\+|\bor\b|\band\b|\bnor\b|\bbut\b|\bnot\b)[\s,]*(?:(?:also|maybe|possibly|perhaps|option|both|and|or)\s)*[\[(]?[A-Ja-j](?![\w'’])"
 )
 _REASON = re.compile(
     r"\s?(?:[.,;:!?—–-]\s?)*\b(?:because|since|as|which|for|due|given|by|in|is|based|from|with|after)\b", re.IGNORECASE
 )
 _RETRACTED = re.compile(
-    r"\b(?:wait|actually|no,|rather|instead|correction|or)\b.*(?<![\w'’])[A-J](?![\w'’])", re.DOTALL
+    r"(?i:\b(?:wait|actually|no,|rather|instead|correction|or|but|as well as|false|incorrect|with|too)\b)"
+    r".*(?<![\w'’])[A-J](?![\w'’])"
+    r"|(?i:^[\s,.:;(–—-]*(?:is\s)?(?:wrong|incorrect|false|not?)\b)",
+    re.DOTALL,
+)
+_DENIED = re.compile(
+    r"(?:\b(?:not|false|doubt|if|nobody|whether|deny|never|wrong|unless|suppose)\b|n['’]t\b)[^.!?\n]*$", re.IGNORECASE
 )
 _END = re.compile(r"\s?[.,;!?]*\s?")
 _IS_RIGHT = re.compile(
@@ -125,7 +131,12 @@ def _chosen(text: str, choices: Sequence[str]) -> str:
         later = find(text[text.rfind("\\boxed") :], TAG, OPTION) if final.place == BOX else None
         # a box that the text then contradicts is no answer
         return letter if later is None or _read(later.line, choices) in (letter, "unparsable") else "unparsable"
-    named = {letter.upper() for letter in _IS_RIGHT.findall(text)}
+    named = {
+        match[1].upper()
+        for match in _IS_RIGHT.finditer(text)
+        if not _DENIED.search(text[max(0, match.start() - 80) : match.start()])
+        and text[match.end() : match.end() + 1] != "?"
+    }
     if named:
         return named.pop() if len(named) == 1 else "unparsable"
     return _last_line(text, choices)

@@ -58,7 +58,9 @@ _CONCLUSION = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _UNIFY = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
 _WRAPPER = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mbox|boxed)\s?\{([^{}]*)\}")
-_DRESSING = re.compile(r"[*`$]|(?<!\w)_|_(?!\w)|\\[()\[\]!,;]")
+_DRESSING = re.compile(r"[`$]|(?<!\w)\*|\*(?!\w)|(?<!\w)_|_(?!\w)|\\[()\[\]!,;]")
+_INDEX = re.compile("([⁰¹²³⁴⁵⁶⁷⁸⁹⁻ⁿ]+)|[₀₁₂₃₄₅₆₇₈₉ₙ]+")
+_ENDS = re.compile(r"^(?:[ \"'“”‘’]|\.(?![0-9]))+|[ \"'“”‘’.]+$")
 _SPACES = re.compile(r"\s+")
 
 
@@ -82,6 +84,12 @@ def clean(text: str) -> str:
     if not text.isascii():
         text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(_UNIFY)
     return _CONTROL.sub("\ufffd", text)
+
+
+def after_thinking(text: str) -> str:
+    """What follows the last `</think>`, where the answer is given; the whole text when nothing does."""
+    said = text.rpartition("</think>")[2]
+    return said if said.strip() else text
 
 
 def _tagged(text: str) -> str | None:
@@ -139,4 +147,5 @@ def undress(text: str) -> str:
 
 def plain(text: str) -> str:
     """A text for comparison: undressed, without case, quotation marks around it and a full stop behind it."""
-    return undress(unicodedata.normalize("NFKC", text)).strip(" \"'“”‘’.").casefold()
+    text = _INDEX.sub(lambda match: ("^" if match[1] else "_") + match[0], text)  # 2³ is not 23
+    return _ENDS.sub("", undress(unicodedata.normalize("NFKC", text))).casefold()

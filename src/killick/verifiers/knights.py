@@ -34,6 +34,8 @@ _IDLE = re.compile(
     r"\b(?:if|iff|assum\w*|suppos\w*|hypothe\w*|would|could|might|may|can|cannot|whether|either|or|unless|consider|imagine"
     r"|case|when|says?|said|saying|claim\w*|state[sd]?|statements?|told|assert\w*|declar\w*|remark\w*|mention\w*|according"
     r"|express\w*|noted?|put|words|comment\w*|contradict\w*|false|true|implies|mean\w*|lying"
+    r"|impossible|untrue|opposite|hardly|barely|den(?:y|ies)|rejects?|possibly|probability|former|fake|far\sfrom|used\sto|wrong"
+    r"|incorrect|ain['’]?t|non-\w+"
     r"|except|excluding|besides|apart|aside|unlike|none|nobody|no|(?:all|every\w+)(?:\s\w+){0,2}\sbut)\b",
     re.IGNORECASE,
 )
@@ -111,7 +113,7 @@ class _Reader:
         spelled = sorted({*names, *(name.upper() for name in names)}, key=len, reverse=True)
         self._token = re.compile(
             rf"(?<![\w'’])(?:(?P<name>{'|'.join(map(re.escape, spelled))})(?!\w|['’]s\b)"
-            rf"|(?P<role>(?i:{_KNIGHT}|{_KNAVE}))(?!\w)|(?P<word>(?i:{_WORD}))(?!\w))"
+            rf"|(?P<role>(?i:{_KNIGHT}|{_KNAVE}))(?!\w|['’]s\b)|(?P<word>(?i:{_WORD}))(?!\w))"
         )
         self._proper = {name.upper(): name for name in names}
 

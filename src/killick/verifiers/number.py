@@ -17,6 +17,7 @@ from fractions import Fraction
 
 from killick.errors import ConfigError, DataError
 from killick.verifiers.boxed import last_box
+from killick.verifiers.context import WINDOW, changed, denied
 from killick.verifiers.final import ANSWER, BOX, HASHES, TAG, clean, find
 from killick.verifiers.single import SingleAnswer
 from killick.verifiers.types import Verdict, wrong
@@ -46,6 +47,7 @@ _LIST = re.compile(r"\s?(?:,|;|\bor\b|\band\b)\s(?:or |and )?[-$]{0,2}[0-9]")
 _UNIT = re.compile(r"[A-Za-z%°.$/\s\\]*")
 _FRACTION = re.compile(r"\\[dt]?frac\s?\{\s?(-?[0-9]+)\s?\}\s?\{\s?([0-9]+)\s?\}")
 _TEXT = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s?\{([^{}]*)\}")
+_SPACES = re.compile("  +")
 _THIN_SPACE = re.compile(r"(?<=[0-9])\\,(?=[0-9])")  # 3\,000 is a way to write 3,000
 _MIXED = re.compile(r"(?<=[0-9])(?=\\[dt]?frac)")  # 1\frac{1}{2} is one and a half
 _CONTEXT = 16  # characters looked at on either side of a number
@@ -86,7 +88,9 @@ def final_number(text: str, last_number: bool = True, max_digits: int = 40) -> F
     if place is not None and place.place == BOX:
         return _boxed(place.text, max_digits)
     if place is not None:
-        segment = place.line.rpartition("=")[2]
+        segment = _last_side(place.line)
+        if segment is None:
+            return wrong("unparsable")
         matches = list(_NUMBER.finditer(segment))
         if place.place != ANSWER:
             if len(matches) > 1:
@@ -98,30 +102,45 @@ def final_number(text: str, last_number: bool = True, max_digits: int = 40) -> F
             is_list = _LIST.match(segment, matches[0].end())
             return wrong("unparsable") if is_list else _read(segment, matches[0], max_digits)
     matches = list(_NUMBER.finditer(text)) if last_number else []
-    return _read(text, matches[-1], max_digits) if matches else wrong("no_answer")
+    return _read(text, matches[-1], max_digits, announced=False) if matches else wrong("no_answer")
 
 
 def _plainly(text: str) -> str:
     """Numbers of LaTeX as they are written outside it."""
     text = _THIN_SPACE.sub(",", text.replace("\\!", "").replace("{,}", ","))
     text = _MIXED.sub(" ", text)
-    return _TEXT.sub(r" \1 ", _FRACTION.sub(r"\1/\2", text))
+    return _SPACES.sub(" ", _TEXT.sub(r" \1 ", _FRACTION.sub(r"\1/\2", text)))
+
+
+def _last_side(text: str) -> str | None:
+    """What stands behind the last "=", None when a whole number before it is another one: "10 = 9" says nothing."""
+    left, _, right = text.rpartition("=")
+    sides = [exact(side) if side.strip() else None for side in (left.rpartition("=")[2], right)]
+    whole = [side for side in sides if side is not None and side.denominator == 1]
+    other = (len(whole) == 2 and whole[0] != whole[1]) or (left and changed(left[-WINDOW:] + "=", ""))  # 2x = 9
+    return None if other else right
 
 
 def _boxed(box: str, max_digits: int) -> Fraction | Verdict:
     inner = last_box(box)  # a box in a box
-    side = (box if inner is None else inner).rpartition("=")[2].strip()
+    side = (_last_side(box if inner is None else inner) or "").strip()
     match = _NUMBER.match(side)
     if match is None or not _UNIT.fullmatch(side, match.end()):
         return wrong("unparsable" if box.strip() else "no_answer")
     return _read(side, match, max_digits)
 
 
-def _read(text: str, match: re.Match[str], max_digits: int) -> Fraction | Verdict:
-    """The value of a match unless its neighbours make it part of something longer."""
+def _read(text: str, match: re.Match[str], max_digits: int, announced: bool = True) -> Fraction | Verdict:
+    """The value of a match unless its neighbours make it part of something longer.
+
+    Words beside it count where an answer was announced. In running text "at least 9 boxes" is a usual way to end.
+    """
     before = text[max(0, match.start() - _CONTEXT) : match.start()]
     after = text[match.end() : match.end() + _CONTEXT]
     if _BEFORE.search(before) or _AFTER.match(after):
+        return wrong("unparsable")
+    wide = text[max(0, match.start() - WINDOW) : match.start()], text[match.end() : match.end() + 2 * WINDOW]
+    if changed(*wide) if announced else denied(*wide):
         return wrong("unparsable")
     value = _value(match, max_digits)
     return wrong("unparsable") if value is None else value

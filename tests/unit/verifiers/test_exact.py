@@ -22,6 +22,10 @@ CASES = [
     ("", "Paris", "no_answer"),
     (r"\boxed{", "Paris", "no_answer"),
     ("<answer>Paris", "Paris", "no_answer"),
+    (r"\boxed{2³}", "23", "wrong"),
+    (r"\boxed{56}", "5*6", "wrong"),
+    (r"\boxed{5}", ".5", "wrong"),
+    (r"\boxed{**red**}", "red", "right"),
 ]
 
 

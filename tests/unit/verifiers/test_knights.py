@@ -87,6 +87,9 @@ CASES = [
     ("", TWO, "no_answer"),
     ("Jack is a knight, Jackson is a knave", "Jackson is a knave, Jack is a knight", "right"),
     ("Jackson is a knave", "Jackson is a knave, Jack is a knave", "wrong"),
+    ("It is impossible that Zoey is a knight and Oliver is a knave", TWO, "no_answer"),
+    ("Zoey is a former knight, Oliver is a knave", TWO, "no_answer"),
+    ("Zoey is a knight's enemy, Oliver is a knave", TWO, "wrong"),
 ]
 
 

@@ -79,6 +79,19 @@ CASES = [
     ("1\x008", "8", "unparsable"),
     ("1\u200b8", "8", "wrong"),  # a zero-width space: the reader sees 18
     ("1\u200b8", "18", "right"),
+    # words and signs that make the number part of something else, or deny it
+    ("The answer is not 9.", "9", "unparsable"),
+    ("The answer is at most 9", "9", "unparsable"),
+    ("#### 9 or more", "9", "unparsable"),
+    ("<answer>9 choose 2</answer>", "9", "unparsable"),
+    (r"\boxed{9 \text{ factorial}}", "9", "unparsable"),
+    (r"\boxed{10 = 9}", "9", "unparsable"),
+    (r"\boxed{2x = 9}", "9", "unparsable"),
+    (r"\boxed{m + n = 9}", "9", "right"),
+    ("It is twice 9", "9", "unparsable"),
+    ("so Tom has 9 more apples than Jerry", "9", "right"),
+    ("it grew by 9", "9", "right"),
+    (r"<think>\boxed{9}</think> 10", "9", "wrong"),
     # nothing there
     ("", "1", "no_answer"),
     (" \n", "1", "no_answer"),

@@ -1,10 +1,10 @@
 """Whether two forms are the same answer, and by which rule. When the rules disagree or none fits: not the same."""
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 
 from killick.verifiers.answers import values
+from killick.verifiers.answers.amounts import Decision, amounts
 from killick.verifiers.answers.forms import (
     Chain,
     Choice,
@@ -22,17 +22,7 @@ from killick.verifiers.answers.forms import (
 from killick.verifiers.answers.numerals import number_word
 from killick.verifiers.answers.quantity import Value
 from killick.verifiers.answers.reals import RealSet, half_line, same_pieces
-from killick.verifiers.answers.rounding import rounds
 from killick.verifiers.answers.tree import Node, Unreadable
-from killick.verifiers.answers.units import conversion
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The outcome of a comparison and the rule that led to it."""
-
-    same: bool
-    rule: str
 
 
 def compare(gold: Form, found: Form) -> Decision:
@@ -54,7 +44,7 @@ def compare(gold: Form, found: Form) -> Decision:
     if isinstance(gold, Ratio) or isinstance(found, Ratio):
         return _ratios(gold, found)
     if isinstance(gold, Value) and isinstance(found, Value):
-        return _quantities(gold, found)
+        return amounts(gold, found)
     if isinstance(gold, Matrix) and isinstance(found, Matrix):
         return _matrices(gold, found)
     if isinstance(gold, Chain) and isinstance(found, Chain):
@@ -96,7 +86,12 @@ def _congruences(gold: Form, found: Form) -> Decision:
     if isinstance(gold, Congruence):
         return Decision(not gold.name and compare(gold.residue, found).same, "residue against a value")
     assert isinstance(found, Congruence), "one of the two is a congruence"
-    return Decision(not isinstance(gold, Named) and compare(gold, found.residue).same, "value against a residue")
+    if isinstance(gold, Named) or not re.fullmatch("[A-Za-z]?", found.name):
+        return Decision(False, "a value against a residue class of something else")
+    least = _residue(found.residue, found.modulus)
+    if least is None or not isinstance(gold, Value):
+        return Decision(False, "a value against a residue class without a least residue")
+    return Decision(values.exact_value(gold.node) == least and compare(gold, found.residue).same, "least residue")
 
 
 def _residue(form: Form, modulus: Node) -> Fraction | None:
@@ -108,6 +103,9 @@ def _residue(form: Form, modulus: Node) -> Fraction | None:
 
 def _choices(gold: Form, found: Form) -> Decision:
     letters = [form.letter if isinstance(form, Choice) else _single_letter(form) for form in (gold, found)]
+    if isinstance(gold, Choice) and isinstance(found, Choice) and letters[0] == letters[1]:
+        numbers = isinstance(gold.rest, Value) and isinstance(found.rest, Value)
+        return Decision(not numbers or compare(gold.rest, found.rest).same, "letter of the choice and its value")
     if all(letters):
         return Decision(letters[0] == letters[1], "letter of the choice")
     contents = [form.rest if isinstance(form, Choice) else form for form in (gold, found)]
@@ -166,66 +164,6 @@ def _sides(form: Form) -> tuple[Node, Node] | None:
     return form.equation if isinstance(form, Named) else None
 
 
-def _quantities(gold: Value, found: Value) -> Decision:
-    factor = conversion(gold.unit, found.unit)
-    if factor is None:
-        return Decision(False, "units that contradict each other")
-    if gold.percent != found.percent and (gold.unit or found.unit or _is_angle(gold) or _is_angle(found)):
-        return Decision(False, "a percentage against another unit")
-    if _is_angle(gold) != _is_angle(found) and not all(_may_be_angle(side) for side in (gold, found)):
-        return Decision(False, "an angle against another unit")
-    if gold.percent or found.percent:
-        return _percentages(gold, found)
-    if factor != 1:
-        scaled = Node("mul", (found.node, Node("num", value=factor)))
-        return Decision(values.same(gold.node, scaled), "values in different units")
-    return _plain(gold, found)
-
-
-def _is_angle(side: Value) -> bool:
-    return side.node.op == "deg" or (side.node.op == "neg" and side.node.args[0].op == "deg")
-
-
-def _may_be_angle(side: Value) -> bool:
-    return conversion(side.unit, "degree") is not None
-
-
-def _percentages(gold: Value, found: Value) -> Decision:
-    """The sign may be left out or added; 28 % is also 0.28, but a share of 0.5 is not answered by 0.5 %."""
-    hundredth = Node("num", value=Fraction(1, 100))
-    if gold.percent and found.percent:
-        return _plain(gold, found)
-    if gold.percent:
-        as_share = Value(Node("mul", (gold.node, hundredth)), "")
-        if _plain(gold, found).same:
-            return Decision(True, "per cent sign left out")
-        return Decision(_plain(as_share, found).same, "per cent as a share")
-    as_share = Value(Node("mul", (found.node, hundredth)), "")
-    if _plain(gold, as_share).same:
-        return Decision(True, "per cent as a share")
-    exact = values.exact_value(gold.node)
-    is_share = exact is not None and abs(exact) < 1
-    return Decision(not is_share and _plain(gold, found).same, "per cent sign added")
-
-
-def _plain(gold: Value, found: Value) -> Decision:
-    if gold.text and gold.text == found.text:
-        return Decision(True, "same text")
-    if values.same(gold.node, found.node):
-        return Decision(True, "same value")
-    has_degree = [values.has(side.node, "deg") for side in (gold, found)]
-    if has_degree[0] != has_degree[1] and _mentions_pi(found if has_degree[0] else gold):
-        return Decision(values.same(gold.node, found.node, radians=True), "degrees against radians")
-    return Decision(rounds(gold, found), "a decimal of six digits or more that rounds the exact value")
-
-
-def _mentions_pi(side: Value) -> bool:
-    def search(node: Node) -> bool:
-        return (node.op == "const" and node.name == "pi") or any(map(search, node.args))
-
-    return search(side.node)
-
-
 def _ratios(gold: Form, found: Form) -> Decision:
     if isinstance(gold, Ratio) and isinstance(found, Ratio):
         times = [_clock(form) for form in (gold, found)]
@@ -233,7 +171,7 @@ def _ratios(gold: Form, found: Form) -> Decision:
             return Decision(_same_time(gold, found, times[0], times[1]), "times of day")
         if len(gold.items) != len(found.items):
             return Decision(False, "ratios of different length")
-        if all(_quantities(a, b).same for a, b in zip(gold.items, found.items, strict=True)):
+        if all(amounts(a, b).same for a, b in zip(gold.items, found.items, strict=True)):
             return Decision(True, "terms of the ratio")
         if any(times) and (gold.half or found.half or all(len(form.items[1].text) == 2 for form in (gold, found))):
             return Decision(False, "a time of day against something else")
@@ -290,7 +228,7 @@ def _several(gold: Form, found: Form) -> Decision:
             pair = (one.items[0], other) if one is gold else (other, one.items[0])
             return Decision(compare(*pair).same, "a set of one")
     if not isinstance(gold, Many) or not isinstance(found, Many):
-        if isinstance(found, Many) and found.kind == "list" and all(compare(gold, item).same for item in found.items):
+        if isinstance(found, Many) and found.kind == "list" and _in_several_ways(gold, found):
             return Decision(True, "one answer written in several ways")
         return Decision(False, "one answer against several")
     ordered_kinds = [side.kind not in ("list", "set") for side in (gold, found)]
@@ -299,9 +237,17 @@ def _several(gold: Form, found: Form) -> Decision:
         items, others = _distinct(items), _distinct(others)
     if len(items) != len(others):
         return Decision(False, f"{len(others)} answers where there are {len(items)}")
+    if any(ordered_kinds) and (gold.either or found.either):
+        return Decision(False, "a tuple against alternatives")
     if any(ordered_kinds) or _dotted(items) or _dotted(others):
         return _in_order(gold, found)
     return Decision(_rearranged(items, others), "the same answers in any order")
+
+
+def _in_several_ways(gold: Form, found: Many) -> bool:
+    """Whether all items are the gold, as "1/2, 0.5" is; not x = 5 and y = 5, and not the two signs of a double one."""
+    names = {item.name for item in found.items if isinstance(item, Named)}
+    return len(names) < 2 and all(compare(gold, item).same for item in found.items)
 
 
 def _is_set(form: Form) -> bool:
@@ -316,8 +262,16 @@ def _in_order(gold: Many, found: Many) -> Decision:
         return Decision(False, "different brackets")
     if gold.kind == "list" and found.kind not in ("list", "set") and not _all_named(gold):
         return Decision(False, "a tuple where a list is asked")
-    pairs = zip(gold.items, found.items, strict=True)
+    pairs = zip(_coordinates(gold), _coordinates(found), strict=True)
     return Decision(all(compare(a, b).same for a, b in pairs), "the same answers in order")
+
+
+def _coordinates(several: Many) -> tuple[Form, ...]:
+    """The items; those named x, y and z in that order."""
+    names = [item.name if isinstance(item, Named) else "" for item in several.items]
+    if several.kind != "list" or not set(names) <= {"x", "y", "z"}:
+        return several.items
+    return tuple(item for _, item in sorted(zip(names, several.items, strict=True), key=lambda pair: pair[0]))
 
 
 def _all_named(several: Many) -> bool:

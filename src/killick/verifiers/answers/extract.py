@@ -21,9 +21,11 @@ from killick.verifiers.answers.normalise import normalise
 from killick.verifiers.answers.quantity import Value
 from killick.verifiers.answers.reading import read
 from killick.verifiers.answers.tree import Unreadable
-from killick.verifiers.final import ANSWER, BOX, FINAL, HASHES, TAG, Found, clean, find
+from killick.verifiers.context import changed, denied
+from killick.verifiers.final import ANSWER, BOX, FINAL, HASHES, TAG, Found, after_thinking, clean, find
 from killick.verifiers.number import final_number
 
+_NEXT_SENTENCE = re.compile(r"(?<=[A-Za-z0-9$)])\.\s+(?=[A-Z(])")
 _LINE = 400  # characters of a sentence that are looked at
 _HOPE = re.compile(r"\.?\s*\$?\s*I hope it is correct\.?.*", re.IGNORECASE | re.DOTALL)
 _FORMULA = re.compile(
@@ -60,7 +62,7 @@ def extract(completion: str, fallback: bool = False) -> Found | None:
     Returns:
         None when there is no answer.
     """
-    text = clean(completion)
+    text = after_thinking(clean(completion))
     found = find(text, BOX, TAG, FINAL)
     if found is not None:
         return Found(found.text.strip(), BOX) if found.place == BOX else _within(found)
@@ -86,15 +88,23 @@ def _within(found: Found) -> Found:
     segment = (found.text if found.place == TAG else _sentence(found.text)).strip()[: 4 * _LINE]
     formulas = _groups(segment)
     if formulas:
-        return found._replace(text=formulas[0])
-    bare = segment.strip("* \n.")
+        return found._replace(text=_unless_changed(segment, formulas[0]))
+    bare = segment.strip("* \n").rstrip("* \n.")  # .5 keeps its point
     if is_answer(bare):
         return found._replace(text=bare)
-    number = final_number(f"answer: {segment}")
+    number = final_number(f"answer: {_NEXT_SENTENCE.split(segment)[0]}")
     if isinstance(number, Fraction):
         return found._replace(text=str(number))
-    letter = _LETTER.search(segment)
-    return found._replace(text=letter[1] if letter else bare[:_LINE])
+    letters = list(_LETTER.finditer(segment))
+    if letters and not changed(segment[: letters[0].start()], segment[letters[0].end() :]):
+        return found._replace(text=letters[0][1])
+    return found._replace(text=bare[:_LINE])
+
+
+def _unless_changed(text: str, group: tuple[int, int, str]) -> str:
+    """A formula of a text; nothing when the words around it deny it or make it part of something else."""
+    start, end, content = group
+    return "" if changed(text[:start], text[end:]) else content
 
 
 def _sentence(text: str) -> str:
@@ -111,23 +121,25 @@ def _formulas(text: str) -> Iterator[tuple[int, int, str]]:
         yield match.start(), match.end(), content.strip()
 
 
-def _groups(text: str) -> list[str]:
-    """Formulas of a text, those joined by commas, "and" or "or" as one, with what joins them."""
-    groups: list[str] = []
-    previous = -1
+def _groups(text: str) -> list[tuple[int, int, str]]:
+    """Formulas of a text with their places, those joined by commas, "and" or "or" as one, with what joins them."""
+    groups: list[tuple[int, int, str]] = []
     for start, end, content in _formulas(text):
-        between = text[previous:start] if groups else ""
+        between = text[groups[-1][1] : start] if groups else ""
         if groups and _BETWEEN.fullmatch(between):
-            groups[-1] += between + content
+            groups[-1] = (groups[-1][0], end, groups[-1][2] + between + content)
         else:
-            groups.append(content)
-        previous = end
-    return [group for group in groups if len(group) <= _LINE and is_answer(group)]
+            groups.append((start, end, content))
+    return [group for group in groups if len(group[2]) <= _LINE and is_answer(group[2])]
 
 
 def _last_formula(text: str) -> Found | None:
-    groups = _groups(text[-20 * _LINE :])
-    return Found(groups[-1], "last formula") if groups else None
+    end = text[-20 * _LINE :]
+    groups = _groups(end)
+    if not groups:
+        return None
+    start, stop, content = groups[-1]
+    return Found("" if denied(end[:start], end[stop:]) else content, "last formula")
 
 
 def _chosen(text: str) -> Found | None:

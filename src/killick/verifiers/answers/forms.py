@@ -29,6 +29,7 @@ class Many:
 
     kind: str
     items: tuple["Form", ...]
+    either: bool = field(default=False, compare=False)  # parted by "or"
 
 
 @dataclass(frozen=True)

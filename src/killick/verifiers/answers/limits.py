@@ -26,11 +26,12 @@ def budget(work: int = 500_000) -> Iterator[None]:
 
     Counting operations instead of seconds keeps verdicts the same on a slow or busy machine.
     """
-    _local.work = work
+    outer = getattr(_local, "work", None)
+    _local.work = work if outer is None else min(work, outer)
     try:
         yield
     finally:
-        _local.work = None
+        _local.work = outer
 
 
 def spend(work: float) -> None:

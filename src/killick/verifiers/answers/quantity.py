@@ -9,6 +9,7 @@ from killick.verifiers.answers.numerals import written_precision
 from killick.verifiers.answers.syntax import parse
 from killick.verifiers.answers.tree import Node, Unreadable
 from killick.verifiers.answers.units import GLUED, KNOWN_WORD, conversion, measure
+from killick.verifiers.context import changed
 
 _CURRENCY = re.compile(r"(-?)(?:\\?\$|[€£¥]|\\(?:euro|pounds)|US\\?\$) ?(?=[0-9.\\-])(-?)")
 _CURRENCY_AFTER = re.compile(r"(?<=[0-9]) ?(\\?\$|[€£¥])$")
@@ -34,16 +35,22 @@ _MAGNITUDES = {
     name: Fraction(10) ** power
     for name, power in {
         "hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12,
-        "tenths": -1, "hundredths": -2, "thousandths": -3,
+        "lakh": 5, "crore": 7, "quadrillion": 15, "tenths": -1, "hundredths": -2, "thousandths": -3, "millionths": -6,
     }.items()
 }  # fmt: skip
+_PARTS = ("halves", "thirds", "fourths", "fifths", "sixths", "sevenths", "eighths", "ninths")
+_MAGNITUDES |= {name: Fraction(1, bottom) for bottom, name in enumerate(_PARTS, 2)}
 _MAGNITUDE = re.compile(rf"(?:\\text ?\{{ ?)?({'|'.join(_MAGNITUDES)})(?![a-z])", re.IGNORECASE)
 _PER = re.compile(r"(?:\\text ?\{)? ?(?:/|per|an?|each)(?![a-z])")
 _NO_UNIT = re.compile(
     r"\b(?:or|not|half|quarter|than|least|most|except|wrong|incorrect|false|if|unless|mod|modulo|remainder|plus|minus"
-    r"|factorial|divided|multiplied)\b|n't\b|^\W*(?:text\W*)?(?:squared|cubed)\b",
+    r"|factorial|divided|multiplied|base|(?<!left )over|below|negative|inverse|reciprocal|too|off|power|twice|ppm"
+    r"|mille|repeating|recurring|when|twelfths|sixteenths|ten-\w+|googol|zillion|kilo|mega)\b|n't\b|\bprime\W*$"
+    r"|^\W*(?:text\W*)?(?:squared|cubed|choose)\b",
     re.IGNORECASE,
 )
+_TEXTS = re.compile(r"\\text ?\{([^{}]*)\}")
+_NO_TEXT = re.compile(r"(?<![A-Za-z^])[0-9]|[0-9]{2}|\b[eE][0-9]|[+=<>!|%&‰]")  # within one of them
 _MINUTES = re.compile(
     r"(-?)([0-9]{1,4}) ?\^ ?\{? ?\\circ ?\}? ?([0-5]?[0-9](?:\.[0-9]{1,9})?) ?'(?!')"
     r"(?: ?([0-5]?[0-9](?:\.[0-9]{1,9})?) ?(?:''|\"))?"
@@ -86,7 +93,7 @@ def value(text: str, glued_units: bool) -> Value:
         size, unit = _magnitude(unit)
         if currency and measure(unit) is not None and not _PER.match(unit):
             raise Unreadable("a currency and another unit")
-        if _NO_UNIT.search(unit):
+        if _misleads(unit):
             raise Unreadable("words that change what the number says")
     angle = _MINUTES.fullmatch(without)
     dots = _DOTS.fullmatch(without)
@@ -97,6 +104,14 @@ def value(text: str, glued_units: bool) -> Value:
         return Value(Node("mul", (node, Node("num", value=size))), "", currency or unit, percent)
     precision = written_precision(without.lstrip("-+").strip())
     return Value(node, re.sub(r"\s", "", without), currency or unit, percent, precision)
+
+
+def _misleads(unit: str) -> bool:
+    """Whether the words behind a number are no unit but change what it says."""
+    if _NO_UNIT.search(unit) or any(_NO_TEXT.search(text) for text in _TEXTS.findall(unit)):
+        return True
+    words = _TEXTS.sub(r"\1", unit)
+    return not words.lstrip().startswith("/") and changed("", words if words.startswith(" ") else f" {words}")
 
 
 def compound(text: str) -> Value | None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from killick.verifiers.answers import values
-from killick.verifiers.answers.equivalence import Decision, compare
+from killick.verifiers.answers.amounts import Decision
+from killick.verifiers.answers.equivalence import compare
 from killick.verifiers.answers.forms import Form, Many, Named
 from killick.verifiers.answers.limits import budget
 from killick.verifiers.answers.normalise import normalise

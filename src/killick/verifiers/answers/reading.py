@@ -4,6 +4,7 @@ import re
 from contextlib import suppress
 from functools import lru_cache
 
+from killick.verifiers.answers.amounts import agree, is_whole
 from killick.verifiers.answers.brackets import depth, holds_all, split
 from killick.verifiers.answers.forms import (
     INTERVALS,
@@ -20,7 +21,7 @@ from killick.verifiers.answers.forms import (
     as_interval,
 )
 from killick.verifiers.answers.quantity import MATHS_WORD, Value, compound, value
-from killick.verifiers.answers.reals import Piece, RealSet, ordered, without
+from killick.verifiers.answers.reals import Piece, RealSet, interval_of, ordered, without
 from killick.verifiers.answers.syntax import parse
 from killick.verifiers.answers.talk import without_talk
 from killick.verifiers.answers.tree import Node, Unreadable
@@ -46,8 +47,12 @@ _PLAIN_NAME = re.compile(
 _NAME = re.compile(
     rf"{_PLAIN_NAME.pattern}|\\text\{{[^{{}}]*\}}|[A-Za-z][a-z]{{2,}}(?: [A-Za-z]+)*|[A-Za-z]\([^()]*=[^()]*\)"
 )
-_NOT_NAMES = {"pi", "infty", "emptyset", "sqrt", "frac", "ldots"}
+_NOT_NAMES = {"pi", "infty", "emptyset", "sqrt", "frac", "ldots", "|x|", "|y|", "|t|", "|n|"}
 _CHOICE = re.compile(r"(?:\\text\{ ?)?\(?([A-J])(?:\)|[.:](?= ))\}? ?(.+)", re.DOTALL)
+_OTHER_CHOICE = re.compile(
+    r"^(?:\\text ?\{)?\W*(?:(?:is|are|was)\W+)?(?:and|or|not|nor|isn't|incorrect|wrong|false)\b"
+    r"|(?<![A-Za-z])\(?[A-J](?:\)|[.:](?= ))|\bthe answer is\b"
+)
 _LETTER = re.compile(r"\\text ?\{ ?(\(?[A-Za-z]\)?)[.:]? ?\}|\(([A-Z])\)")
 _TEXT = re.compile(r"(?:\\text ?\{[^{}]*\}[ ]?)+")
 _LISTED_TEXT = re.compile(r"\\text ?\{[^{}]*(?:,|\band\b|\bor\b)[^{}]*\}")
@@ -108,8 +113,13 @@ def _congruence(text: str, glued_units: bool) -> Form:
     sides, _ = split(match[1].strip(), _CONGRUENT)
     if not all(sides):
         raise Unreadable("a congruence with an empty side")
-    name = sides[0] if len(sides) > 1 and symbols(parse(sides[0])) else ""
-    return Congruence(re.sub(r"\s", "", name), read(sides[-1], glued_units), parse(match[2]))
+    first, modulus, residue = parse(sides[0]), parse(match[2]), read(sides[-1], glued_units)
+    name = sides[0] if len(sides) > 1 and symbols(first) else ""
+    if len(sides) > 1 and isinstance(residue, Value) and not symbols(residue.node) and not symbols(first):
+        gap = Value(Node("div", (Node("add", (first, Node("neg", (residue.node,)))), modulus)), "")
+        if not is_whole(gap):
+            raise Unreadable("a congruence that does not hold")
+    return Congruence(re.sub(r"\s", "", name), residue, modulus)
 
 
 _CONGRUENT = re.compile(r"\\equiv(?![A-Za-z])|=")
@@ -119,6 +129,8 @@ def _choice(text: str, glued_units: bool) -> Choice | None:
     match = _CHOICE.fullmatch(text)
     if not match or _RELATION.match(match[2].lstrip()) or match[2][0] in "+-*/^_,;)":
         return None
+    if _OTHER_CHOICE.search(match[2]):
+        raise Unreadable("a letter of a choice that is denied, or several")
     try:
         return Choice(match[1], read(match[2].rstrip("}") if text.startswith("\\text") else match[2], glued_units))
     except (Unreadable, OverflowError):
@@ -155,14 +167,15 @@ def _several(parts: list[str], text: str, glued_units: bool) -> Form:
         pieces = tuple(piece for form in forms if isinstance(form, RealSet) for piece in form.pieces)
         if len(names) == 1:
             return RealSet(pieces, names.pop())
+    either = " or " in text or "\\lor" in text or "\\vee" in text
     flat: list[Form] = []
     for form in forms:
         inner = form.form if isinstance(form, Named) and isinstance(form.form, Many) else form
         flat.extend(inner.items if isinstance(inner, Many) and inner.kind == "list" else [form])
     first = flat[0]
     if isinstance(first, Named) and not any(isinstance(form, Named) for form in flat[1:]):
-        return Named(first.name, Many("list", (first.form, *flat[1:])))
-    return Many("list", tuple(flat))
+        return Named(first.name, Many("list", (first.form, *flat[1:]), either))
+    return Many("list", tuple(flat), either)
 
 
 def _one(text: str, glued_units: bool) -> Form:
@@ -224,6 +237,8 @@ def _related(sides: list[str], signs: list[str], glued_units: bool) -> Form:
         form = _one(sides[1], glued_units)
         if isinstance(form, Many) and len(form.items) == 2 and form.kind in INTERVALS:
             form = as_interval(form)
+        if isinstance(form, Value):
+            raise Unreadable("membership in a number")
         return RealSet(form.pieces, sides[0]) if isinstance(form, RealSet) else Named(sides[0], form)
     if set(signs) == {"="}:
         return _equality(sides, glued_units)
@@ -237,16 +252,35 @@ def _equality(sides: list[str], glued_units: bool) -> Form:
         sides = sides[::-1]
     if _is_name(sides[0]):
         form = _one(sides[-1], glued_units)
+        for side in sides[1:-1]:
+            middle = None
+            with suppress(Unreadable, OverflowError):
+                middle = _one(side, glued_units)
+            _refuse_other(middle, form)
         nodes = None
         with suppress(Unreadable, OverflowError):  # a name such as AB, or a side that is no expression
             nodes = (parse(sides[0]), parse(sides[-1]))
         return Named(re.sub(r"[\s{}]", "", sides[0]), form, nodes)
     forms = [_one(side, glued_units) for side in sides]
     if not any(symbols(form.node) for form in forms if isinstance(form, Value)):
+        for form in forms[:-1]:
+            _refuse_other(form, forms[-1])
         return forms[-1]
     if len(sides) > 2:
         raise Unreadable("an equation of more than two sides")
     return Equation(parse(sides[0]), parse(sides[1]))
+
+
+def _refuse_other(side: Form | None, last: Form) -> None:
+    """A chain such as 10 = 9 states nothing.
+
+    Raises:
+        Unreadable: both are numbers, and different ones.
+    """
+    if not (isinstance(side, Value) and isinstance(last, Value)):
+        return
+    if not (symbols(side.node) or symbols(last.node) or agree(side, last)):
+        raise Unreadable("a chain of different numbers")
 
 
 def _inequality(sides: list[str], signs: list[str]) -> Form:
@@ -258,49 +292,12 @@ def _inequality(sides: list[str], signs: list[str]) -> Form:
     if all(turned):
         nodes, names = nodes[::-1], [_TURNED[sign] for sign in signs[::-1]]
         sides = sides[::-1]
-    found = _interval_of(nodes, names)
+    found = interval_of(nodes, names)
     if found:
         return found
     if any(node is None for node in nodes):
         raise Unreadable("an infinite side")
     return Chain(tuple(node for node in nodes if node), tuple(names))
-
-
-def _interval_of(nodes: list[Node | None], signs: list[str]) -> RealSet | None:
-    """The interval `a < x < b` describes, when x is a bare symbol and the ends are numbers."""
-    distance = _distance(nodes, signs)
-    if distance:
-        return distance
-    bare = [place for place, node in enumerate(nodes) if node and node.op == "sym"]
-    if len(bare) != 1 or any(node and symbols(node) for place, node in enumerate(nodes) if place != bare[0]):
-        return None
-    place = bare[0]
-    variable = nodes[place]
-    assert variable, "a bare symbol is a node"
-    if signs == ["\\neq"]:
-        other = nodes[1 - place]
-        return RealSet((Piece(None, other), Piece(other, None)), variable.name)
-    if len(nodes) > 3 or "\\neq" in signs or (len(nodes) == 3 and place != 1):
-        return None
-    low = nodes[place - 1] if place else None
-    high = nodes[place + 1] if place + 1 < len(nodes) else None
-    closed_low = bool(low) and signs[place - 1] == "\\leq"
-    closed_high = bool(high) and signs[place] == "\\leq"
-    return RealSet((Piece(low, high, closed_low, closed_high),), variable.name)
-
-
-def _distance(nodes: list[Node | None], signs: list[str]) -> RealSet | None:
-    """The set `|x| < 3` or `3 < |x|` describes."""
-    ends = [node for node in nodes if node]
-    if len(ends) != 2 or len(nodes) != 2 or signs == ["\\neq"]:
-        return None
-    place = int(ends[1].op == "abs")
-    inside, bound = ends[place], ends[1 - place]
-    if inside.op != "abs" or inside.args[0].op != "sym" or bound.op != "num" or bound.value <= 0:
-        return None
-    closed, low = signs == ["\\leq"], Node("neg", (bound,))
-    outer = (Piece(None, low, False, closed), Piece(bound, None, closed))
-    return RealSet(outer if place else (Piece(low, bound, closed, closed),), inside.args[0].name)
 
 
 def _infinite(text: str) -> int:

@@ -47,6 +47,43 @@ def half_line(positive: Node, closed: bool) -> RealSet:
     return RealSet((piece,), name)
 
 
+def interval_of(nodes: list[Node | None], signs: list[str]) -> RealSet | None:
+    """The interval `a < x < b` describes, when x is a bare symbol and the ends are numbers."""
+    distance = _distance(nodes, signs)
+    if distance:
+        return distance
+    bare = [place for place, node in enumerate(nodes) if node and node.op == "sym"]
+    if len(bare) != 1 or any(node and values.symbols(node) for place, node in enumerate(nodes) if place != bare[0]):
+        return None
+    place = bare[0]
+    variable = nodes[place]
+    assert variable, "a bare symbol is a node"
+    if signs == ["\\neq"]:
+        other = nodes[1 - place]
+        return RealSet((Piece(None, other), Piece(other, None)), variable.name)
+    if len(nodes) > 3 or "\\neq" in signs or (len(nodes) == 3 and place != 1):
+        return None
+    low = nodes[place - 1] if place else None
+    high = nodes[place + 1] if place + 1 < len(nodes) else None
+    closed_low = bool(low) and signs[place - 1] == "\\leq"
+    closed_high = bool(high) and signs[place] == "\\leq"
+    return RealSet((Piece(low, high, closed_low, closed_high),), variable.name)
+
+
+def _distance(nodes: list[Node | None], signs: list[str]) -> RealSet | None:
+    """The set `|x| < 3` or `3 < |x|` describes."""
+    ends = [node for node in nodes if node]
+    if len(ends) != 2 or len(nodes) != 2 or signs == ["\\neq"]:
+        return None
+    place = int(ends[1].op == "abs")
+    inside, bound = ends[place], ends[1 - place]
+    if inside.op != "abs" or inside.args[0].op != "sym" or bound.op != "num" or bound.value <= 0:
+        return None
+    closed, low = signs == ["\\leq"], Node("neg", (bound,))
+    outer = (Piece(None, low, False, closed), Piece(bound, None, closed))
+    return RealSet(outer if place else (Piece(low, bound, closed, closed),), inside.args[0].name)
+
+
 def same_pieces(left: tuple[Piece, ...], right: tuple[Piece, ...]) -> bool:
     """Whether two unions are the same set."""
     a, b = merged(left), merged(right)

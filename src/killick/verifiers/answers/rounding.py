@@ -24,6 +24,10 @@ def _within(decimal: Value, other: Value) -> bool:
         return False  # a whole number has nothing to round
     unit = decimal.precision
     assert unit is not None, "only called for a long decimal"
+    short = values.exact_value(decimal.node)
+    if exact is not None and short is not None:
+        difference = (exact - short) * (1 if short >= 0 else -1)
+        return 0 <= difference < unit or abs(difference) <= unit / 2
     run = values.Evaluation({})
     value, written = run.inexact(run.value(other.node)), run.inexact(run.value(decimal.node))
     try:

@@ -3,7 +3,9 @@
 import re
 
 _SAYS = re.compile(  # "The answer is" before it
-    r"(?:\\text ?\{(?![^{}]*(?:\b(?:not|cannot|never|least|most|than)\b|n't))"
+    r"(?:\\text ?\{(?![^{}]*(?:\b(?:not?|cannot|never|least|most|than|wrong|false|incorrect|nobody|none|half"
+    r"|twice|double|square|cube|root|reciprocal|inverse|negative|opposite|minus|plus|bound|digits|more|less|divided|times"
+    r"|multiplied|upper|lower)\b|n't|[0-9]))"
     r"[^{}]*(?:\b(?:is|are|equals|approximately|about|roughly)|[:=]) ?\}"
     r"|(?:(?:so|thus|hence|the|final|correct) )*(?:answer|result|value|solution)s? ?(?:is|are|equals|:|=))"
     r" ?(?=[-+.0-9A-Z$\\(\[{])",
@@ -12,8 +14,16 @@ _SAYS = re.compile(  # "The answer is" before it
 _MIN_TALK = 8  # characters
 _YES_OR_NO = re.compile(r"(yes|no)[,.;:] (.+)", re.IGNORECASE)
 _TURNS = {  # what turns such an answer round
-    "yes": re.compile(r"\b(?:no|not|never|but|except|unless)\b|n't\b", re.IGNORECASE),
-    "no": re.compile(r"\b(?:yes|but|except|unless)\b", re.IGNORECASE),
+    "yes": re.compile(
+        r"\b(?:no|not|never|cannot|but|except|unless|only|if|when|provided|assuming|sometimes|some|maybe|false|wrong|incorrect"
+        r"|impossible|depends|for (?:odd|even|[a-z] ?[=<>]))\b|n't\b",
+        re.IGNORECASE,
+    ),
+    "no": re.compile(
+        r"\b(?:yes|but|except|unless|only|if|when|provided|sometimes|true|possible(?<!not possible)|correct)\b"
+        r"|\b(?:does|is|do|are|can|will)\W*$",
+        re.IGNORECASE,
+    ),
 }
 _SENTENCE = re.compile(r"\\text ?\{ ?([^{}]*)\}")
 _REASON = re.compile(r"[ ,;(]*(?:\\text ?\{[ ,;(]*)?(?<![A-Za-z])(?:since|because)(?![A-Za-z])", re.IGNORECASE)

@@ -18,15 +18,28 @@ _define(
     "length",
     x1="m meter metre", x1_100="cm centimeter centimetre", x1_1000="mm millimeter millimetre",
     x1000="km kilometer kilometre", x127_5000="inch in", x381_1250="foot feet ft",
-    x1143_1250="yard yd", x201168_125="mile mi",
+    x1143_1250="yard yd", x201168_125="mile mi", x1_10="decimeter decimetre", x1_1000000="micrometer micrometre",
+    x1_1000000000="nanometer nanometre", x9460730472580800="lightyear",
 )  # fmt: skip
-_define("mass", x1="g gram", x1000="kg kilogram", x1_1000="mg milligram", x1000000="tonne", x45359237_100000="lb pound")
-_define("time", x1="s sec second", x60="min minute", x3600="h hr hour", x86400="day", x604800="week")
+_define(
+    "mass", x1="g gram", x1000="kg kilogram", x1_1000="mg milligram", x1000000="tonne", x45359237_100000="lb pound",
+    x45359237_1600000="ounce oz",
+)  # fmt: skip
+_define("ton", x1="ton")  # there are three
+_define(
+    "time", x1="s sec second", x60="min minute", x3600="h hr hour", x86400="day", x604800="week",
+    x1_1000="millisecond", x1_1000000="microsecond", x1_1000000000="nanosecond",
+)  # fmt: skip
+_define("calendar", x1="month", x12="year yr", x120="decade", x1200="century centurie")
 _define("money", x1="dollar usd $", x1_100="cent ¢")
-_define("pound sterling", x1="£ gbp")
+_define("pound sterling", x1="£ gbp", x1_100="pence")
 _define("euro", x1="€ euro eur")
-_define("volume", x1="l liter litre", x1_1000="ml milliliter millilitre")
+_define(
+    "volume", x1="l liter litre", x1_1000="ml milliliter millilitre", x473176473_125000000="gallon",
+    x473176473_500000000="quart", x473176473_1000000000="pint",
+)  # fmt: skip
 _define("angle", x1="degree ^circ", x1_60="arcminute")
+_define("angle in radians", x1="radian rad")
 _define("power", x1="w watt", x1000="kw kilowatt")
 _define("force", x1="n newton")
 _define("energy", x1="j joule", x1000="kj kilojoule")
@@ -68,6 +81,10 @@ def measure(unit: str) -> tuple[tuple[tuple[str, int], ...], Fraction] | None:
             name = singular(match[2])
             if name in ("square", "sq", "cubic"):
                 power = 3 if name == "cubic" else 2
+            elif name in ("squared", "cubed") and last:
+                extra = 1 + (name == "cubed")
+                dimensions[last[0]] += last[2] * extra
+                size *= last[1] ** (last[2] * extra)
             elif name in _SIZES:
                 dimension, factor = _SIZES[name]
                 dimensions[dimension] = dimensions.get(dimension, 0) + sign * power

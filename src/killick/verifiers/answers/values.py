@@ -20,6 +20,9 @@ _PRECISION = 200  # bits
 _ZERO_PRECISION = 4_000  # bits after which two values lost in the noise are both zero
 _SLACK = 30  # bits that rounding may cost
 _POINTS = 4
+_FAR = (7, 1, 400, 700)  # factors of the points of `_agree_afar`
+_OF_EITHER_SIGN = ("x", "y", "t", "u", "z", "\\theta")
+_BENT = ("abs", "root", "fn", "floor", "ceil")
 _SPARE = 12  # points at which a side may be undefined
 
 
@@ -45,6 +48,12 @@ def symbols(node: Node) -> frozenset[str]:
 def has(node: Node, *ops: str) -> bool:
     """Whether any node of the tree is one of these operations."""
     return node.op in ops or any(has(arg, *ops) for arg in node.args)
+
+
+def _bends(node: Node) -> bool:
+    """Whether two expressions that agree where symbols are positive and small may differ elsewhere."""
+    bent = node.op in _BENT or (node.op == "pow" and (node.args[1].op == "div" or node.args[1].value.denominator > 1))
+    return bool(bent and symbols(node)) or any(map(_bends, node.args))
 
 
 def exact_value(node: Node) -> Fraction | None:
@@ -132,8 +141,30 @@ def matches(left: Node, right: Node, agree: Callable[[Number, Number, Number], b
             continue
         done += 1
         if done == wanted:
-            return True
+            return not names or _agree_afar(left, right, names, limits, agree)
     raise failure
+
+
+def _agree_afar(
+    left: Node, right: Node, names: list[str], limits: frozenset[str], agree: Callable[[Number, Number, Number], bool]
+) -> bool:
+    """The same at far points, of which those count at which both sides are real throughout.
+
+    They tell sqrt(x^2) from x, |x - 100| from 100 - x and arcsin(sin x) from x. Points of either sign are for a lone x
+    and its like; a length a, or the parameters of a formula, are meant to be positive: a sqrt(3) is sqrt(3 a^2).
+    """
+    if limits or left == right or not (_bends(left) or _bends(right)):
+        return True
+    signed = has(left, "abs") or has(right, "abs") or (len(names) == 1 and names[0] in _OF_EITHER_SIGN)
+    for index, scale in enumerate(_FAR):
+        sign = [-1 if (index + place) % 2 else 1 for place in range(len(names))] if signed else [1] * len(names)
+        point = {name: _coordinate(name, index + 100, False) * scale * sign[place] for place, name in enumerate(names)}
+        try:
+            if not _agree_at(left, right, point, agree, False, real=True):
+                return False
+        except (Undefined, TooLarge):
+            continue
+    return True
 
 
 def _coordinate(name: str, index: int, signed: bool) -> Fraction:
@@ -155,12 +186,17 @@ def _whole(name: str, index: int) -> Fraction:
 
 
 def _agree_at(
-    left: Node, right: Node, point: Mapping[str, Fraction], agree: Callable[..., bool], radians: bool
+    left: Node,
+    right: Node,
+    point: Mapping[str, Fraction],
+    agree: Callable[..., bool],
+    radians: bool,
+    real: bool = False,
 ) -> bool:
     """One point: exactly, or with as many digits as the sizes of the intermediate values call for."""
     precision = _PRECISION
     for _ in range(3):
-        run = Evaluation(point, precision, radians)
+        run = Evaluation(point, precision, radians, real)
         a, b = run.value(left), run.value(right)
         if isinstance(a, Fraction) and isinstance(b, Fraction):
             return agree(a, b, Fraction(0))
@@ -189,10 +225,14 @@ class Evaluation:
         point: value of each symbol.
         precision: bits of inexact values.
         radians: whether a degree sign outside functions is a factor.
+        real: whether a root or logarithm that is not real is `Undefined`.
     """
 
-    def __init__(self, point: Mapping[str, Fraction], precision: int = _PRECISION, radians: bool = False) -> None:
+    def __init__(
+        self, point: Mapping[str, Fraction], precision: int = _PRECISION, radians: bool = False, real: bool = False
+    ) -> None:
         self._point = point
+        self._only_real = real
         self._radians = radians
         self.peak = 0  # largest binary exponent seen, for the rounding noise
         self.mp = _context()
@@ -216,7 +256,10 @@ class Evaluation:
         inside = inside or node.op == "fn"
         operands = [self.value(arg, inside) for arg in node.args]
         try:
-            return self._keep(OPERATIONS[node.op](self, node, *operands))
+            found = self._keep(OPERATIONS[node.op](self, node, *operands))
+            if self._only_real and node.op in ("root", "pow", "fn") and not isinstance(found, Fraction) and found.imag:
+                raise Undefined("not a real number")
+            return found
         except (ZeroDivisionError, ValueError) as error:
             raise Undefined(str(error)) from error
         except (OverflowError, MemoryError) as error:
