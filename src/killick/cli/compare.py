@@ -11,12 +11,14 @@ from killick.errors import ConfigError
 from killick.provenance import write_json
 
 if TYPE_CHECKING:
+    from killick.evaluate.compare import Comparison
+    from killick.evaluate.macro import SuiteComparison
     from killick.evaluate.texts import PatternRequest
 
 HELP = """Compare evaluations of the same problems under the same settings; refuses otherwise, saying where they differ.
 
-The first folder is the baseline. Folders that hold several evaluations are compared benchmark by benchmark, and by
-their macro average.
+The first folder is the baseline. Folders that hold several evaluations are compared by their macro average and, in
+short, benchmark by benchmark; --full shows all tables of each.
 
 Examples:
 
@@ -41,6 +43,7 @@ def compare(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     output: Annotated[Path | None, typer.Option("--out", help="Also write the JSON to this file.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="All tables of every benchmark, not one row each.")] = False,
     may_differ: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,18 +63,14 @@ def compare(
     ] = None,
 ) -> None:
     """See HELP."""
-    from killick.evaluate.compare import Comparison
     from killick.evaluate.compare import compare as compare_evaluations
     from killick.evaluate.folder import is_evaluation
     from killick.evaluate.macro import SuiteComparison, compare_suites
-    from killick.evaluate.suite_table import REPORT, paper_table, read_report
-    from killick.evaluate.tables import comparison_tables, suite_tables
 
     if not patterns and (judge or judge_model or judge_key or pattern_samples):
         raise ConfigError("--judge, --judge-model, --judge-key and --pattern-samples belong to --patterns: add it.")
     request = _request(pattern_samples, judge, judge_model, judge_key) if patterns else None
     comparison: Comparison | SuiteComparison
-    reports = [folder / REPORT for folder in folders]
     if any(is_evaluation(folder) for folder in folders):
         comparison = compare_evaluations(folders, patterns=request, allow=may_differ or ())
     else:
@@ -79,20 +78,34 @@ def compare(
     if as_json:
         typer.echo(json.dumps(comparison.to_dict(), indent=2))
     else:
-        if isinstance(comparison, SuiteComparison) and all(path.is_file() for path in reports):
-            try:
-                out.print(paper_table([(str(path.parent), read_report(path)) for path in reports]))
-            except ConfigError as error:  # the evaluations agree all the same, and are compared below
-                err.print(str(error), highlight=False, markup=False, soft_wrap=True)
-        tables = comparison_tables(comparison) if isinstance(comparison, Comparison) else suite_tables(comparison)
-        for table in tables:
-            out.print(table)
-    parts = [comparison] if isinstance(comparison, Comparison) else comparison.benchmarks.values()
+        _print(comparison, folders, full or patterns)
+    parts = comparison.benchmarks.values() if isinstance(comparison, SuiteComparison) else [comparison]
     for note in dict.fromkeys(note for part in parts for note in part.notes):
         err.print(f"Left out: {note}", highlight=False, markup=False, soft_wrap=True)
     if output is not None:
         write_json(output, comparison.to_dict())
         written(output)
+
+
+def _print(comparison: "Comparison | SuiteComparison", folders: list[Path], full: bool) -> None:
+    """The names of the runs, the table of their suite if they have one, then what was compared."""
+    from killick.evaluate.macro import SuiteComparison
+    from killick.evaluate.suite_table import REPORT, paper_table, read_report
+    from killick.evaluate.tables import comparison_tables, legend, suite_tables
+
+    out.print(legend([str(folder) for folder in folders]), highlight=False)
+    if not isinstance(comparison, SuiteComparison):
+        tables = comparison_tables(comparison, out.width)
+    else:
+        reports = [folder / REPORT for folder in folders]
+        if all(path.is_file() for path in reports):
+            try:
+                out.print(paper_table([(str(path.parent), read_report(path)) for path in reports]))
+            except ConfigError as error:  # the evaluations agree all the same, and are compared below
+                err.print(str(error), highlight=False, markup=False, soft_wrap=True)
+        tables = suite_tables(comparison, out.width, full)
+    for table in tables:
+        out.print(table, highlight=False, crop=False)
 
 
 def _request(samples: int | None, url: str | None, model: str | None, key: str | None) -> "PatternRequest":

@@ -13,6 +13,7 @@ from killick.evaluate.estimators import Interval, bootstrap, ks_for, paired_diff
 from killick.evaluate.folder import Evaluation, load
 from killick.evaluate.majority import maj_at_ks
 from killick.evaluate.paired import holm
+from killick.evaluate.records import Record
 from killick.evaluate.support import SupportChange, distinct_modes, support_change
 from killick.evaluate.texts import PatternCoder, PatternRequest, Visitor, visit
 from killick.provenance import differences
@@ -168,6 +169,28 @@ def read_all(
     return [_read(one, rng, patterns) for one in evaluations]
 
 
+class _Votes:
+    """An `AnswerCoder` that stops at its first error: the comparison goes on without votes.
+
+    Keys are made by verifiers, which may be anybody's, from completions, which may be anything.
+    """
+
+    def __init__(self, coder: AnswerCoder) -> None:
+        self.coder = coder
+        self.error = ""
+
+    def __call__(self, q: int, n: int, record: Record) -> None:
+        if self.error:
+            return
+        try:
+            self.coder(q, n, record)
+        except Exception as error:
+            self.error = (
+                f"maj@k: the verifier cannot say which answer sample {n} of problem {record.uid!r} gives "
+                f"({type(error).__name__}: {error}), so votes are not counted."
+            )
+
+
 def _read(evaluation: Evaluation, rng: np.random.Generator, patterns: PatternRequest | None) -> Read:
     num_samples = evaluation.spec.sampling.num_samples
     ks = ks_for(num_samples)
@@ -175,7 +198,7 @@ def _read(evaluation: Evaluation, rng: np.random.Generator, patterns: PatternReq
     visitors: list[Visitor] = []
     answers = None
     try:
-        answers = AnswerCoder(evaluation)
+        answers = _Votes(AnswerCoder(evaluation))
         visitors.append(answers)
     except KillickError as error:  # a comparison goes on without votes: the problems need not be at hand
         read.notes.append(str(error))
@@ -183,8 +206,10 @@ def _read(evaluation: Evaluation, rng: np.random.Generator, patterns: PatternReq
     if shown is not None:
         visitors.append(shown)
     visit(evaluation, visitors)
-    if answers is not None:
-        read.maj_QK = maj_at_ks(answers.answer_QN, ks, rng)
+    if answers is not None and answers.error:
+        read.notes.append(answers.error)
+    elif answers is not None:
+        read.maj_QK = maj_at_ks(answers.coder.answer_QN, ks, rng)
     if shown is not None:
         read.pattern_QP = shown.frac_QP
     return read
@@ -215,7 +240,7 @@ def compare_read(reads: Sequence[Read], rng: np.random.Generator, patterns: Patt
             run = replace(run, support=support_change(base_Q, one.table.num_correct_Q, num_samples))
         runs.append(run)
     notes = dict.fromkeys(note for read in reads for note in read.notes)
-    asked = [_question(read.evaluation) for read in reads]
+    asked = [question(read.evaluation) for read in reads]
     values = {key: [one.get(key) for one in asked] for key in dict.fromkeys(key for one in asked for key in one)}
     differing = {key: found for key, found in values.items() if any(value != found[0] for value in found)}
     shared = {key: value for key, value in asked[0].items() if key not in differing}
@@ -249,15 +274,15 @@ def _adjusted(runs: Sequence[ComparedRun]) -> tuple[ComparedRun, ...]:
     return (*runs[:1], *others)
 
 
-def _question(one: Evaluation) -> dict[str, Any]:
-    """The settings that must be equal, unless allowed to differ."""
+def question(one: Evaluation) -> dict[str, Any]:
+    """The settings in which two evaluations must be equal, unless allowed to differ, flat."""
     named = {"backend.name": one.spec.backend["name"], **one.spec.defining()}
     return {key: value for key, value in named.items() if key not in MAY_DIFFER}
 
 
 def _refuse_different(first: Evaluation, other: Evaluation, allow: Collection[str]) -> None:
     allowed = tuple(ALLOWABLE[name] for name in allow)
-    found = [change for change in differences(_question(first), _question(other)) if not change[0].startswith(allowed)]
+    found = [change for change in differences(question(first), question(other)) if not change[0].startswith(allowed)]
     if first.table.uids != other.table.uids:
         only = sorted(set(first.table.uids) ^ set(other.table.uids))[0]
         found.append(("uids", f"{only in first.table.uids} for {only!r}", f"{only in other.table.uids}"))

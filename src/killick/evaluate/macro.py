@@ -36,7 +36,7 @@ class SuiteComparison:
     Attributes:
         benchmarks: name -> the runs compared on it.
         ks: columns of the macro averages: the k that every benchmark has enough samples for.
-        macro: one entry a run.
+        macro: one entry a run; none of a single benchmark, which is no average.
     """
 
     benchmarks: dict[str, Comparison]
@@ -90,7 +90,8 @@ def compare_suites(
     reads = {name: read_all([own[name] for own in found], rng, patterns, allow) for name in names}
     benchmarks = {name: compare_read(reads[name], rng, patterns) for name in names}
     ks = sorted(set.intersection(*(set(reads[name][0].ks) for name in names)))
-    macro = tuple(_macro_run(str(folder), i, list(reads.values()), ks, rng) for i, folder in enumerate(folders))
+    averaged = enumerate(folders) if len(names) > 1 else ()
+    macro = tuple(_macro_run(str(folder), i, list(reads.values()), ks, rng) for i, folder in averaged)
     return SuiteComparison(benchmarks, tuple(ks), macro)
 
 

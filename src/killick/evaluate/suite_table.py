@@ -79,11 +79,55 @@ def _left_out(report: Mapping[str, Any]) -> str:
     return f" Left out: {', '.join(one['label'] for one in report['left_out'])}." if report["left_out"] else ""
 
 
+class PaperRow(NamedTuple):
+    """One row of a table as papers print it.
+
+    Attributes:
+        model: its place among the reports.
+        k: of pass@k.
+        pass_at: one interval a `suite_lines` of the first report.
+    """
+
+    model: int
+    k: int
+    pass_at: list[Interval]
+
+
+def paper_rows(reports: Sequence[Mapping[str, Any]]) -> list[PaperRow]:
+    """Every model's row for every k.
+
+    Args:
+        reports: at least one, of one suite.
+
+    Raises:
+        ConfigError: of several suites, or with other benchmarks or sampler.
+    """
+    asked = [_asked(report) for report in reports]
+    if any(one != asked[0] for one in asked):
+        raise ConfigError(
+            "These suites differ in title, benchmarks, number of problems or sampler, so they make no common table. "
+            "Evaluate the models with the same suite and options."
+        )
+    return [
+        PaperRow(place, k, [line.pass_at[i] for line in suite_lines(report)])
+        for place, report in enumerate(reports)
+        for i, k in enumerate(report["ks"])
+    ]
+
+
+def paper_heading(line: Line) -> str:
+    """The heading of its column: the label, shortened for averages."""
+    if line.num_problems is not None:
+        return line.label
+    return line.label.replace(f"average {GROUPS[line.group]}", f"avg {line.group}")
+
+
 def paper_table(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> "Table":
     """A rich table as papers print it: one column a benchmark or average, one row a model and k; 80 characters do.
 
     Args:
-        reports: at least one, of one suite, each with what to call its model.
+        reports: at least one, of one suite, each with what to call its model. Several are numbered in the table, and
+            it is left to the caller to say which is which.
 
     Raises:
         ConfigError: of several suites, or with other benchmarks or sampler.
@@ -92,28 +136,19 @@ def paper_table(reports: Sequence[tuple[str, Mapping[str, Any]]]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    first = reports[0][1]
-    asked = [_asked(report) for _, report in reports]
-    if any(one != asked[0] for one in asked):
-        raise ConfigError(
-            "These suites differ in title, benchmarks, number of problems or sampler, so they make no common table. "
-            "Evaluate the models with the same suite and options."
-        )
+    rows = paper_rows([report for _, report in reports])
+    name, first = reports[0]
     several = len(reports) > 1
-    names = "; ".join(f"{n}: {name}" if several else name for n, (name, _) in enumerate(reports, 1))
-    caption = f"{names}.{_left_out(first)}"
-    table = Table(title=Text(str(first["title"])), caption=Text(caption), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    caption = f"{'' if several else f'{name}.'}{_left_out(first)}".strip()
+    table = Table(title=Text(str(first["title"])), box=box.SIMPLE_HEAD, padding=0, show_edge=False)
+    table.caption = Text(caption) if caption else None
     table.add_column("", no_wrap=True)
     for line in suite_lines(first):
-        is_average = line.num_problems is None
-        heading = line.label.replace(f"average {GROUPS[line.group]}", f"avg {line.group}") if is_average else line.label
-        style = "bold" if is_average else ""
-        table.add_column(Text(heading), justify="right", min_width=5, overflow="fold", style=style)
-    for n, (_, report) in enumerate(reports, 1):
-        columns = [line.pass_at for line in suite_lines(report)]
-        for i, k in enumerate(report["ks"]):
-            cells = [f"{pass_at[i].mean:.3f}" for pass_at in columns]
-            table.add_row(f"{n} pass@{k}" if several else f"pass@{k}", *cells, end_section=k == report["ks"][-1])
+        style = "bold" if line.num_problems is None else ""
+        table.add_column(Text(paper_heading(line)), justify="right", min_width=5, overflow="fold", style=style)
+    for row in rows:
+        label = f"{row.model + 1} pass@{row.k}" if several else f"pass@{row.k}"
+        table.add_row(label, *(f"{at.mean:.3f}" for at in row.pass_at), end_section=row.k == first["ks"][-1])
     return table
 
 
@@ -147,7 +182,7 @@ def read_report(path: Path) -> dict[str, Any]:
     """
     report = read_json(path)
     try:
-        for part in (suite_title, suite_caption, suite_lines):
+        for part in (suite_title, suite_caption, suite_lines, _asked):
             part(report)
         return report
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from killick.evaluate.compare import MAY_DIFFER
+from killick.evaluate.compare import ALLOWABLE, question
 from killick.evaluate.estimators import pass_at_ks
 from killick.evaluate.folder import Evaluation as Loaded
 from killick.evaluate.folder import EvaluationFolder, load
@@ -16,13 +16,14 @@ from killick.evaluate.records import Record, RecordTable, iter_records
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An evaluation folder, and the split under which it is shown.
+    """An evaluation folder, the split under which it is shown, and what may differ from others (`ALLOWABLE`).
 
     Reading it raises RecordError when it is unfinished, corrupt, or holds records of other settings.
     """
 
     path: Path
     split: str
+    allow: tuple[str, ...] = ()
 
     @cached_property
     def loaded(self) -> Loaded:
@@ -42,7 +43,16 @@ class Evaluation:
     @property
     def question(self) -> dict[str, Any]:
         """The settings two evaluations must share for their numbers to be comparable, flat."""
-        return {key: value for key, value in self.loaded.spec.defining().items() if key not in MAY_DIFFER}
+        return {key: value for key, value in question(self.loaded).items() if not key.startswith(self._allowed)}
+
+    @property
+    def allowed_settings(self) -> dict[str, Any]:
+        """The settings that may differ because that was asked for, flat."""
+        return {key: value for key, value in question(self.loaded).items() if key.startswith(self._allowed)}
+
+    @property
+    def _allowed(self) -> tuple[str, ...]:
+        return tuple(ALLOWABLE[name] for name in self.allow)
 
     @property
     def num_problems(self) -> int:

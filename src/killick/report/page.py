@@ -12,9 +12,10 @@ from pathlib import Path
 
 from killick import __version__
 from killick.errors import ContractError, RecordError
+from killick.report.load import load_study
 from killick.report.markup import Markup, element, join, script_json
 from killick.report.panels import PANELS
-from killick.report.study import Study, load_study
+from killick.report.study import Study
 from killick.report.types import Cell, Figure, Panel, Table
 
 
@@ -22,7 +23,7 @@ def write_report(study_dir: Path | Sequence[Path], out: Path | None = None, *, s
     """Write the report of a study, a single run, or evaluation folders.
 
     Args:
-        study_dir: a study folder, a run folder, an evaluation folder, or a list of evaluation folders.
+        study_dir: what `load_study` takes: a folder, or a list of folders that hold evaluations.
         out: the file to write; `report.html` in the (first) folder when None.
         study: what `load_study` read from there, to save reading it again.
 
@@ -102,13 +103,18 @@ def _header(study: Study) -> Markup:
     facts = {
         "study": f"{study.name}: {len(trained)} arms, {runs} training runs, seeds {', '.join(map(str, study.seeds))}",
         "run": f"One training run, {study.name}.",
-        "evaluations": f"Evaluations of {len(trained)} model{'s' if len(trained) != 1 else ''}.",
+        "evaluations": f"Evaluations of {len(trained)} model{'s' if len(trained) != 1 else ''}{_compared(study)}.",
     }[study.kind]
     warnings = [
         _warning("Incomplete: these results are missing, and the numbers below leave them out.", study.missing),
         _warning("Not comparable: no differences are computed where the questions differ.", study.unlike),
+        _warning("Allowed to differ, so part of every difference:", study.differing),
     ]
     return element("header", element("h1", study.title), element("p", facts), *warnings)
+
+
+def _compared(study: Study) -> str:
+    return "" if study.baseline is None else f", compared with {study.arm(study.baseline).label}"
 
 
 def _warning(heading: str, sentences: list[str]) -> Markup:

@@ -1,18 +1,16 @@
-"""Folders on disk -> one `Study`, whichever of three things they are: a study, one training run, or evaluations.
+"""What a report is made of, and how it is read from a folder with a study.json.
 
 Reading is strict about what is there (a damaged file is an error that names the line) and lenient about what is not:
 a run that has not been evaluated yet is listed under `missing`, so a page can be written while a study grows.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from killick.errors import RecordError
-from killick.evaluate.folder import EvaluationFolder, evaluations_below, is_evaluation, is_finished
-from killick.evaluate.suite_table import REPORT, read_report
+from killick.evaluate.folder import evaluations_below, is_finished
 from killick.provenance import differences, read_json
 from killick.report.estimates import Coverage, coverage
 from killick.report.evaluation import Evaluation
@@ -120,7 +118,7 @@ class Study:
         arms: the base first when there is one.
         baseline: name of the arm every other arm is compared with, or None.
         missing: what study.json promises and the disk does not hold, one sentence each.
-        suite: the report of a suite (see `killick.evaluate.suites.suite_report`), or None.
+        suites: model -> the report of its suite (`killick.evaluate.suites.suite_report`), of folders that are suites'.
     """
 
     name: str
@@ -131,7 +129,7 @@ class Study:
     arms: list[Arm]
     baseline: str | None = None
     missing: list[str] = field(default_factory=list)
-    suite: dict[str, Any] | None = None
+    suites: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def splits(self) -> list[str]:
@@ -153,6 +151,18 @@ class Study:
             keys = {key for _, other in asked[1:] for key, _, _ in differences(asked[0][1], other)}
             if keys:
                 sentences.append(f"Split {split}: the models were evaluated with different {', '.join(sorted(keys))}.")
+        return sentences
+
+    @cached_property
+    def differing(self) -> list[str]:
+        """Sentences about settings in which the models of a split differ, which was allowed."""
+        sentences = []
+        for split in self.splits:
+            asked = [one.allowed_settings for arm in self.arms for one in arm.evaluations(split)]
+            for key in dict.fromkeys(key for settings in asked for key in settings):
+                values = dict.fromkeys(str(settings.get(key)) for settings in asked)
+                if len(values) > 1:
+                    sentences.append(f"Split {split}: {key} is {' / '.join(values)}.")
         return sentences
 
     @cached_property
@@ -180,52 +190,13 @@ class Study:
         )
 
 
-def load_study(path: Path | Sequence[Path]) -> Study:
-    """Read a folder of a study, a run, an evaluation, several evaluations (a suite, say), or a list of evaluations.
+def read_run(folder: Path, seed: int | None) -> Run:
+    """A training run and its finished evaluations.
 
     Raises:
-        RecordError: nothing of the kind is there, or a file is damaged.
+        RecordError: a file is damaged.
     """
-    try:
-        return _load(path)
-    except OSError as error:
-        raise RecordError(
-            f"Cannot read {str(error.filename)[:200]!r}: {error.strerror}. Check the name and its rights."
-        ) from error
 
-
-def _load(path: Path | Sequence[Path]) -> Study:
-    if isinstance(path, str | Path):
-        folder = Path(path)
-        if (folder / "study.json").is_file():
-            return _study(folder)
-        if (folder / "resolved.json").is_file() or (folder / "train_log.jsonl").is_file():
-            return _single_run(folder)
-        if is_evaluation(folder):
-            return _evaluations([folder])
-        found = evaluations_below(folder)
-        if not found:
-            raise _nothing(folder)
-        return _several(folder, found)
-    folders = [Path(item) for item in path]
-    for folder in folders:
-        if not is_evaluation(folder):
-            raise _nothing(folder)
-    if not folders:
-        raise RecordError("No folder was given. Name a study folder, a run folder or evaluation folders.")
-    return _evaluations(folders)
-
-
-def _nothing(folder: Path) -> RecordError:
-    held = ", ".join(sorted(entry.name for entry in folder.iterdir())[:12]) if folder.is_dir() else "no such folder"
-    return RecordError(
-        f"{folder} is no study (study.json), no training run (resolved.json, train_log.jsonl), no evaluation "
-        f"(spec.json and records.jsonl) and holds none. Found: {held or 'nothing'}. Point at a folder that holds one "
-        "of these."
-    )
-
-
-def _run(folder: Path, seed: int | None) -> Run:
     def optional(name: str) -> dict[str, Any]:
         return read_json(folder / name) if (folder / name).is_file() else {}
 
@@ -241,7 +212,12 @@ def _run(folder: Path, seed: int | None) -> Run:
     )
 
 
-def _study(folder: Path) -> Study:
+def read_study(folder: Path) -> Study:
+    """The study of a study.json.
+
+    Raises:
+        RecordError: a file is damaged, or study.json lacks something or points outside.
+    """
     index = read_json(folder / "study.json")
     source = folder / "study.json"
     missing: list[str] = []
@@ -317,7 +293,7 @@ def _arm(folder: Path, entry: dict[str, Any], missing: list[str]) -> Arm:
         if not place.is_dir():
             missing.append(f"Arm {entry['name']}: the run folder {item['dir']} does not exist.")
             continue
-        run = _run(place, item.get("seed"))
+        run = read_run(place, item.get("seed"))
         if not run.evaluations:
             missing.append(f"Arm {entry['name']}: {item['dir']} has no finished evaluation.")
         runs.append(run)
@@ -329,49 +305,3 @@ def _arm(folder: Path, entry: dict[str, Any], missing: list[str]) -> Arm:
         runs=runs,
         against=entry.get("against"),
     )
-
-
-def _single_run(folder: Path) -> Study:
-    resolved = read_json(folder / "resolved.json") if (folder / "resolved.json").is_file() else {}
-    named = resolved.get("run", {})
-    seed = named.get("seed") if isinstance(named, dict) else None
-    name = str((named.get("name") if isinstance(named, dict) else None) or folder.resolve().name)
-    run = _run(folder, seed)
-    arm = Arm(name=name, label=name, method=name, sweep={}, runs=[run])
-    missing = _unfinished(evaluations_below(folder / "eval"))
-    seeds = [] if seed is None else [seed]
-    return Study(name=name, title=name, kind="run", seeds=seeds, settings={}, arms=[arm], missing=missing)
-
-
-def _unfinished(found: dict[str, Path]) -> list[str]:
-    return [f"The evaluation of {name} is not finished." for name, place in found.items() if not is_finished(place)]
-
-
-def _several(folder: Path, found: dict[str, Path]) -> Study:
-    """Evaluations below a folder, with the table of their suite if they are one."""
-    finished = [place for place in found.values() if is_finished(place)]
-    if not finished:
-        raise RecordError(
-            f"No evaluation in {folder} is finished: {', '.join(found)}. Run the same command again to resume."
-        )
-    suite = read_report(folder / REPORT) if (folder / REPORT).is_file() else None
-    return replace(_evaluations(finished), missing=_unfinished(found), suite=suite)
-
-
-def _evaluations(folders: list[Path]) -> Study:
-    """One arm a model or folder name; two evaluations of one model on one split become two arms."""
-    specs = [EvaluationFolder(folder).read_spec()[0] for folder in folders]
-    several_tasks = len({spec.task for spec in specs}) > 1
-    arms: dict[str, dict[str, Evaluation]] = {}
-    for folder, spec in zip(folders, specs, strict=True):
-        split = f"{spec.task}/{spec.split}" if several_tasks else spec.split
-        # A model is often named by a path; its last part tells models apart, the rest tells where somebody keeps them.
-        label = Path(spec.model.name).name or folder.resolve().name
-        place, number = label, 1
-        while split in arms.get(label, {}):
-            number += 1
-            label = f"{place} ({number})"
-        arms.setdefault(label, {})[split] = Evaluation(folder, split)
-    built = [Arm(label, label, label, {}, [Run(None, {}, {}, [], found)]) for label, found in arms.items()]
-    title = built[0].label if len(built) == 1 else f"{len(built)} models compared"
-    return Study(name=title, title=title, kind="evaluations", seeds=[], settings={}, arms=built)

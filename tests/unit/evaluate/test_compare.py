@@ -2,18 +2,19 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from killick.errors import ConfigError, RecordError
-from killick.evaluate.compare import compare
+from killick.evaluate.compare import Comparison, compare
 from killick.evaluate.folder import EvaluationFolder
 from killick.evaluate.macro import compare_suites
 from killick.evaluate.records import Record
 from killick.evaluate.settings import EvaluationSpec, ModelIdentity, Performance, SamplingSettings
-from killick.evaluate.tables import comparison_table, comparison_tables, suite_tables
+from killick.evaluate.tables import comparison_tables, suite_tables
 from killick.evaluate.texts import PatternRequest
 from killick.evaluate.writer import RecordWriter
 
@@ -40,14 +41,6 @@ def test_numbers_and_paired_differences(folders):
     assert compare([weak.path, strong.path]) == result  # reproducible
     other = compare([weak.path, strong.path], np.random.default_rng(5))
     assert other.runs[1].difference[0].mean == pytest.approx(gap.mean)
-
-
-def test_table_shows_intervals_and_settings(folders):
-    console = Console(width=200, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(comparison_table(compare([one.path for one in folders])))
-    text = console.export_text()
-    for part in ("pass@16", "weak", "strong", "Δ", "[+0.", "temperature 1.0", "5 problems × 16 samples"):
-        assert part in text
 
 
 @pytest.mark.parametrize(
@@ -95,13 +88,11 @@ def test_another_backend_or_dtype_is_compared_when_allowed(tmp_path, write_evalu
     assert not result.differing.keys() & result.settings.keys()
     # the same right samples: the difference is exactly nothing
     assert [one.mean for one in result.runs[1].difference] == [0.0] * len(result.ks)
-    assert "Allowed to differ, so part of Δ: backend.name: transformers / openai; perf" in shown(
-        [comparison_table(result)]
-    )
+    assert "Allowed to differ, so part of Δ: backend.name: transformers / openai; perf" in shown(result)
     for parent in (base.parent, other.parent):  # what comes first differs in nothing
         write_evaluation(parent / "alike", 0.5, seed=1, fingerprint="both")
     suites = compare_suites([base.parent, other.parent], allow=["backend", "dtype"])
-    assert "Allowed to differ" in shown([list(suite_tables(suites))[-1]])
+    assert shown(suites).count("Allowed to differ") == 1
     warmer = run("warmer", backend={"name": "vllm"}, sampling=replace(SamplingSettings(6, 8, 3), temperature=0.5))
     with pytest.raises(RecordError, match=r"temperature: 1.0 against 0.5. Evaluate both with the same task"):
         compare([base, warmer], allow=["backend"])
@@ -154,11 +145,13 @@ def write_texts(path, texts_QN, right="5", task="gsm8k", fingerprint="f0", num_p
     return path
 
 
-def shown(tables):
-    console = Console(width=250, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    for table in tables:
-        console.print(table)
-    return " ".join(console.export_text().split())
+def shown(result):
+    console = Console(width=250)
+    tables = comparison_tables if isinstance(result, Comparison) else suite_tables
+    with console.capture() as printed:
+        for part in tables(result, 250):
+            console.print(part)
+    return " ".join(printed.get().split())
 
 
 def test_votes_merge_equal_answers_and_leave_out_samples_without_one(tmp_path):
@@ -177,14 +170,14 @@ def test_votes_merge_equal_answers_and_leave_out_samples_without_one(tmp_path):
     assert (change.num_solved_base, change.num_solved, change.num_lost, change.num_gained) == (2, 1, 1, 0)
     # Problem 1 has one right sample of ten: dealt out, it is the base's with probability 1/2. Problem 0 has seven.
     assert change.num_by_chance == pytest.approx(0.5)
-    assert "maj@5" in shown(comparison_tables(result))
+    assert "maj@5" in shown(result)
 
 
 def test_without_readable_answers_the_rest_is_compared_and_the_note_says_why(folders):
     result = compare([one.path for one in folders])
     assert [run.maj_at for run in result.runs] == [None, None]
     assert "Unknown task 'toy'" in result.notes[0]
-    assert "maj@" not in shown(comparison_tables(result))
+    assert "maj@" not in shown(result)
 
 
 def test_modes_and_tests_of_every_run_against_the_first(tmp_path, folders, write_evaluation):
@@ -196,8 +189,8 @@ def test_modes_and_tests_of_every_run_against_the_first(tmp_path, folders, write
     assert p_values == pytest.approx([0.0625, 0.0625])
     assert [run.p_rates_holm for run in result.runs[1:]] == pytest.approx([0.125, 0.125])
     assert [run.modes.values[0].mean for run in result.runs] == [1.0, 1.0, 1.0]
-    text = shown(comparison_tables(result))
-    for part in ("by chance", "(0.125)", "adjusted for 2 runs (Holm)", "modes a problem"):
+    text = shown(result)
+    for part in ("By chance", "(0.125)", "adjusted for 2 runs (Holm)", "modes a"):
         assert part in text
 
 
@@ -210,7 +203,7 @@ def test_patterns_are_shares_of_answers_clustered_by_problem(tmp_path):
     assert [interval.mean for interval in result.runs[1].patterns.difference] == [0.25, 0.0]
     # Problem 0 moves y by -1/2 and problem 1 by +1/2: the paired interval spans both.
     assert (result.runs[1].patterns.difference[1].low, result.runs[1].patterns.difference[1].high) == (-0.5, 0.5)
-    assert "Found by: rules, first 2 samples of a problem" in shown(comparison_tables(result))
+    assert "Found by: rules, first 2 samples of a problem" in shown(result)
     only_first = PatternRequest(("x", "y"), request.classify, num_samples=1)
     assert [one.mean for one in compare([first, second], patterns=only_first).runs[0].patterns.values] == [1.0, 0.0]
     with pytest.raises(ConfigError, match="at least 1"):
@@ -235,9 +228,35 @@ def test_macro_average_gives_every_benchmark_one_vote(tmp_path):
     # a vote of two in the small benchmark is a tie: 1/2
     assert [one.mean for one in result.macro[0].maj_at.values] == [0.75, 0.75]
     assert json.loads(json.dumps(result.to_dict()))["ks"] == [1, 2]
-    text = shown(suite_tables(result))
-    for part in ("macro average", "small/test", "Mean over 2 benchmarks"):
+    text = shown(result)
+    for part in ("Macro average of 2 benchmarks", "small/test", "maj@2", "1 problem ", "6 problems"):
         assert part in text
+    single = compare_suites([tmp_path / "a/small", tmp_path / "b/small"])
+    assert (list(single.benchmarks), single.macro) == (["test"], ())  # one is no average
+
+
+class Fragile:
+    """A verifier whose keys fail on one wrong answer."""
+
+    def answer_key(self, completion, answer):
+        if completion == "#### boom":
+            raise RecursionError("too deep")
+        return completion
+
+
+def test_keys_that_fail_cost_the_votes_only(tmp_path, monkeypatch):
+    first = write_texts(tmp_path / "a", [["#### 5", "#### 6"], ["#### boom", "#### boom"]])
+    second = write_texts(tmp_path / "b", [["#### 5", "#### 6"], ["#### 5", "#### 7"]], fingerprint="f1")
+    task = SimpleNamespace(verifier=Fragile(), rows=lambda split, limit: [])
+    monkeypatch.setattr("killick.evaluate.answers.TASKS", SimpleNamespace(build=lambda name, **settings: task))
+    result = compare([first, second])
+    assert [run.maj_at is None for run in result.runs] == [True, False]
+    assert [note for note in result.notes if "maj@k" in note] == [
+        "maj@k: the verifier cannot say which answer sample 0 of problem 'p1' gives (RecursionError: too deep), so "
+        "votes are not counted."
+    ]
+    assert [run.pass_at[0].mean for run in result.runs] == [0.25, 0.5]
+    assert "maj@2" in shown(result)  # of the run that has them
 
 
 def test_averages_over_different_benchmarks_are_refused(tmp_path):

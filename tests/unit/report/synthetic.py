@@ -18,7 +18,9 @@ _AT = {"pass_at": {"1": {"mean": 0.25, "low": 0.125, "high": 0.5}}}
 SUITE = {
     "title": "Suite", "model": {"name": "model"}, "ks": [1],
     "sampling": {"num_samples": 16, "temperature": 0.3, "top_p": 0.95, "max_tokens": 48},
-    "benchmarks": [{"label": "AIME 2024", "group": "in", "pool": "", "num_problems": 12, **_AT}],
+    "benchmarks": [
+        {"label": "AIME 2024", "group": "in", "pool": "", "num_problems": 12, "task": "aime24", "split": "test", **_AT}
+    ],
     "averages": {"in": {"num_benchmarks": 1, "of": 2, **_AT}},
     "left_out": [{"label": "AMC 2023", "reason": "no file"}],
 }  # fmt: skip

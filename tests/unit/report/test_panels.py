@@ -142,3 +142,24 @@ def test_the_table_of_a_suite(synthetic, tmp_path):
     ]
     assert "temperature 0.3" in table.caption
     assert "Left out: AMC 2023." in table.caption
+
+
+def test_two_suites_are_one_table_of_both_models(synthetic, tmp_path):
+    other = {"pass_at": {"1": {"mean": 0.75, "low": 0.625, "high": 0.875}}}
+    better = synthetic.SUITE | {"benchmarks": [synthetic.SUITE["benchmarks"][0] | other]}
+    for name, report in (("a", synthetic.SUITE), ("b", better)):
+        synthetic.write_evaluation(tmp_path / name / "aime24-test", "test", seed=0, name=f"model-{name}")
+        (tmp_path / name / "suite.json").write_text(json.dumps(report))
+    folders = [tmp_path / "a", tmp_path / "b"]
+    (table,) = dict(panels_of(load_study(folders)))["suite"].items
+    assert table.columns == ["model", "AIME 2024", "avg in, only 1 of 2 sets"]
+    assert [(row[0].text, row[0].detail) for row in table.rows] == [("model-a", "pass@1"), ("model-b", "pass@1")]
+    mean = Cell("0.250", "0.125 to 0.500", mark=True)
+    assert [row[1:] for row in table.rows] == [
+        [Cell("0.250", "0.125 to 0.500"), mean],
+        [Cell("0.750", "0.625 to 0.875"), mean],
+    ]
+    (tmp_path / "b/suite.json").write_text(json.dumps(better | {"title": "Other"}))
+    panel = dict(panels_of(load_study(folders)))["suite"]
+    assert [table.heading for table in panel.items] == ["Suite: model", "Other: model"]
+    assert "one table each" in panel.note

@@ -1,10 +1,14 @@
+import dataclasses
 import json
 
 import pytest
 
-from killick.errors import RecordError
+from killick.errors import ConfigError, RecordError
+from killick.evaluate.folder import EvaluationFolder
 from killick.report import load_study
+from killick.report.estimates import difference
 from killick.report.files import read_log
+from killick.report.page import render
 
 
 def _edit(folder, **changes):
@@ -57,7 +61,69 @@ def test_evaluation_folders(study_dir):
         ("sage-0.3", 1, 0),
     ]
     # the same model twice on one split stays apart
-    assert [arm.label for arm in load_study([place, place]).arms] == ["model", "model (2)"]
+    assert [arm.label for arm in load_study([place, place]).arms] == [str(place), f"{place} (2)"]
+
+
+def test_several_folders_are_compared_with_the_first(synthetic, tmp_path):
+    """Models called alike go by their folders, whether these are evaluations, hold some, or are runs."""
+    for run, seed in (("a", 0), ("c", 1)):
+        synthetic.write_run(tmp_path / run, seed=seed, beta=0.02, method="grpo")
+        for split in ("mixed", "hard"):
+            synthetic.write_evaluation(tmp_path / run / "eval" / split, split, seed=seed, name=f"/x/{run}/model")
+    (tmp_path / "c/eval/hard/summary.json").unlink()
+    a, c = tmp_path / "a", tmp_path / "c"
+    for folders, labels in (
+        ([a, c], [a, c]),
+        ([a / "eval", c / "eval"], [a / "eval", c / "eval"]),
+        ([a / "eval/mixed", a / "eval/hard", c / "eval/mixed"], [a / "eval/mixed", c / "eval/mixed"]),
+    ):
+        study = load_study(folders)
+        assert (study.kind, study.baseline) == ("evaluations", str(labels[0]))
+        assert [(arm.label, sorted(arm.runs[0].evaluations)) for arm in study.arms] == [
+            (str(labels[0]), ["hard", "mixed"]),
+            (str(labels[1]), ["mixed"]),
+        ]
+        assert study.missing[-1] == f"{labels[1]}: no finished evaluation of hard."
+        gap = difference(study.arms[1], study.arm(study.baseline), "mixed", [1]).at[1].mean
+        means = [arm.evaluations("mixed")[0].pass_at([1]).mean() for arm in study.arms]
+        assert gap == pytest.approx(means[1] - means[0])
+        assert means[1] != means[0]
+    assert [len(arm.runs[0].log) > 0 for arm in load_study([a, c]).arms] == [True, True]
+    assert f"{c}: the evaluation of hard is not finished." in load_study([a, c]).missing
+    named = synthetic.write_evaluation(tmp_path / "n", "mixed", seed=2, name="other")
+    assert [arm.label for arm in load_study([a / "eval/mixed", tmp_path / "n"]).arms] == ["model", named.model.name]
+    assert load_study([a]).baseline is None
+
+
+def test_two_models_of_one_name_in_a_folder_are_two(synthetic, tmp_path):
+    for n, split in enumerate(("mixed", "hard")):
+        synthetic.write_evaluation(tmp_path / split, split, seed=n, name=f"/x/{n}/model")
+    assert [arm.label for arm in load_study(tmp_path).arms] == [str(tmp_path / "hard"), str(tmp_path / "mixed")]
+
+
+def test_a_study_has_no_place_in_a_list(study_dir):
+    with pytest.raises(RecordError, match="is a study, which has a report of its own"):
+        load_study([study_dir, study_dir / "base/eval"])
+
+
+def test_another_backend_is_compared_when_allowed(synthetic, tmp_path):
+    folders = [tmp_path / "a", tmp_path / "b"]
+    specs = [synthetic.write_evaluation(folder, "mixed", seed=n) for n, folder in enumerate(folders)]
+    other = dataclasses.replace(specs[1], backend={"name": "vllm"})
+    EvaluationFolder(folders[1]).write_spec(other, 1.5)
+    records = (folders[1] / "records.jsonl").read_text().replace(specs[1].hash(), other.hash())
+    (folders[1] / "records.jsonl").write_text(records)
+    study = load_study(folders)
+    assert study.unlike == ["Split mixed: the models were evaluated with different backend.name."]
+    assert difference(study.arms[1], study.arms[0], "mixed") is None
+    study = load_study(folders, allow=["backend"])
+    assert (study.unlike, study.differing) == ([], ["Split mixed: backend.name is transformers / vllm."])
+    assert difference(study.arms[1], study.arms[0], "mixed") is not None
+    assert "Allowed to differ" in render(study)
+    with pytest.raises(ConfigError, match="Did you mean 'backend'"):
+        load_study(folders, allow=["backends"])
+    with pytest.raises(ConfigError, match="Name several folders"):
+        load_study(folders[0], allow=["backend"])
 
 
 def test_a_folder_of_evaluations(study_dir, synthetic, tmp_path):
@@ -88,7 +154,7 @@ def test_a_folder_of_evaluations(study_dir, synthetic, tmp_path):
 def test_a_damaged_suite_is_refused(synthetic, tmp_path, damage):
     synthetic.write_evaluation(tmp_path / "aime24-test", "test", seed=0)
     (tmp_path / "suite.json").write_text(json.dumps(synthetic.SUITE))
-    assert load_study(tmp_path).suite["title"] == "Suite"
+    assert [one["title"] for one in load_study(tmp_path).suites.values()] == ["Suite"]
     (tmp_path / "suite.json").write_text(json.dumps(synthetic.SUITE | damage))
     with pytest.raises(RecordError, match=r"suite\.json is no report of a suite"):
         load_study(tmp_path)
