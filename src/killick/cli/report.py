@@ -34,7 +34,10 @@ def report(
         typer.Argument(metavar="FOLDER", help="A study; or one or more runs, evaluations, folders of evaluations."),
     ],
     output: Annotated[
-        Path | None, typer.Option("--out", help="HTML file. Default: report.html in the first FOLDER.")
+        Path | None,
+        typer.Option(
+            "--out", help="HTML file. Default: report.html in FOLDER, comparison.html in the first of several."
+        ),
     ] = None,
     may_differ: Annotated[
         list[str] | None,

@@ -24,7 +24,8 @@ def write_report(study_dir: Path | Sequence[Path], out: Path | None = None, *, s
 
     Args:
         study_dir: what `load_study` takes: a folder, or a list of folders that hold evaluations.
-        out: the file to write; `report.html` in the (first) folder when None.
+        out: the file to write; when None, `report.html` in the folder, or `comparison.html` in the first of several,
+            which may have a report of its own.
         study: what `load_study` read from there, to save reading it again.
 
     Returns:
@@ -34,8 +35,11 @@ def write_report(study_dir: Path | Sequence[Path], out: Path | None = None, *, s
         RecordError: the folder is none of these, a file in it is damaged, or the page cannot be written.
     """
     study = load_study(study_dir) if study is None else study
-    first = Path(study_dir) if isinstance(study_dir, str | Path) else Path(study_dir[0])
-    target = first / "report.html" if out is None else Path(out)
+    if isinstance(study_dir, str | Path):
+        default = Path(study_dir) / "report.html"
+    else:
+        default = Path(study_dir[0]) / "comparison.html"
+    target = default if out is None else Path(out)
     try:
         if target.is_dir():
             raise RecordError(

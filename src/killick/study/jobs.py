@@ -209,7 +209,7 @@ def _stop(running: list[Job], console: Console) -> None:
 def finish(study: Study, out: Path, console: Console) -> None:
     """Table, `summary.json` and `report.html` from what is on disk."""
     from killick.report.page import write_report
-    from killick.report.study import load_study as load_results
+    from killick.report.load import load_study as load_results
     from killick.report.summary import study_summary, summary_table
 
     results = load_results(out)

@@ -197,7 +197,7 @@ def test_a_study_without_any_result_is_still_a_page(synthetic, tmp_path):
 def test_default_place_and_given_place(synthetic, tmp_path):
     synthetic.write_evaluation(tmp_path / "a", "mixed", seed=1)
     synthetic.write_evaluation(tmp_path / "b", "mixed", seed=2)
-    assert write_report([tmp_path / "a", tmp_path / "b"]) == tmp_path / "a" / "report.html"
+    assert write_report([tmp_path / "a", tmp_path / "b"]) == tmp_path / "a" / "comparison.html"
     assert write_report(tmp_path / "b", tmp_path / "new/dir/r.html").is_file()
 
 
