@@ -208,8 +208,8 @@ def _stop(running: list[Job], console: Console) -> None:
 
 def finish(study: Study, out: Path, console: Console) -> None:
     """Table, `summary.json` and `report.html` from what is on disk."""
-    from killick.report.page import write_report
     from killick.report.load import load_study as load_results
+    from killick.report.page import write_report
     from killick.report.summary import study_summary, summary_table
 
     results = load_results(out)
