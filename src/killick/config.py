@@ -17,6 +17,21 @@ from killick.registry import nearest
 
 _SLOTS = ("anchor", "repair", "group", "advantage")
 _FILLED = ("anchor", "repair")
+# Sections that name a component and carry its settings, with the keys that are the section's own.
+_COMPONENTS = {("task",): ("name", "split", "limit"), ("method", "anchor"): ("name", "kl_form")}
+# Settings of GRPOConfig that the recipe has elsewhere.
+_NOT_TRL = {
+    "output_dir": "run.output_dir, or --run-dir",
+    "seed": "run.seed",
+    "save_strategy": "run.save_every",
+    "save_steps": "run.save_every",
+    "resume_from_checkpoint": "nothing: the same command resumes",
+    "kl_form": "method.anchor.kl_form",
+    "guide": "method.anchor.name",
+    "guide_settings": "method.anchor",
+    "repair": "method.repair.name",
+    "repair_settings": "method.repair",
+}
 
 
 @dataclass(frozen=True)
@@ -148,15 +163,18 @@ def read_toml(path: Path) -> dict[str, Any]:
 def apply_overrides(data: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
     """`--set a.b=value` pairs applied to a copy; values are TOML, a bare word is a string, `a.b=` removes the key.
 
+    A task or guide that is replaced by its `name` takes its settings with it: those of the recipe would be refused by
+    the new one, or mean something else there. What other overrides set stays, whatever the order.
+
     Raises:
         ConfigError: no `=`, or a path through something that is not a table.
     """
     data = copy.deepcopy(data)
-    for override in overrides:
-        path, equals, text = override.partition("=")
-        keys = path.strip().split(".")
-        if not equals or not all(keys):
-            raise ConfigError(f"--set {override!r} is not KEY=VALUE. Example: --set method.anchor.gamma=0.5")
+    parsed = [_parse_override(override) for override in overrides]
+    for keys, text in parsed:
+        if keys[-1] == "name" and keys[:-1] in _COMPONENTS:
+            _drop_settings(data, keys[:-1], toml_value(text))
+    for (keys, text), override in zip(parsed, overrides, strict=True):
         table = data
         for key in keys[:-1]:
             table = table.setdefault(key, {})
@@ -167,6 +185,24 @@ def apply_overrides(data: dict[str, Any], overrides: list[str]) -> dict[str, Any
         else:
             table[keys[-1]] = toml_value(text)
     return data
+
+
+def _parse_override(override: str) -> tuple[tuple[str, ...], str]:
+    path, equals, text = override.partition("=")
+    keys = tuple(path.strip().split("."))
+    if not equals or not all(keys):
+        raise ConfigError(f"--set {override!r} is not KEY=VALUE. Example: --set method.anchor.gamma=0.5")
+    return keys, text
+
+
+def _drop_settings(data: dict[str, Any], section: tuple[str, ...], name: Any) -> None:
+    """Take the settings of the component out of a section, unless it has this very name."""
+    table: Any = data
+    for key in section:
+        table = table.get(key) if isinstance(table, dict) else None
+    if isinstance(table, dict) and table.get("name", name) != name:
+        for key in [key for key in table if key not in _COMPONENTS[section]]:
+            del table[key]
 
 
 def toml_value(text: str) -> Any:
@@ -210,6 +246,9 @@ def parse_recipe(data: dict[str, Any], origin: str = "recipe") -> Recipe:
         if key not in data:
             raise ConfigError(f"{origin}: section [{key}] is missing.")
     _refuse_dates(data, origin)
+    for key in data.get("trl", {}):
+        if key in _NOT_TRL:
+            raise ConfigError(f"{origin}: [trl] {key} is set by another section of the recipe. Use {_NOT_TRL[key]}.")
     recipe = Recipe(
         run=_section(RunSection, data["run"], origin, "run"),
         model=_section(ModelSection, data["model"], origin, "model"),

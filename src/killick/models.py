@@ -24,6 +24,7 @@ DTYPES = ("auto", "float64", "float32", "bfloat16", "float16")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
 _PAD_CANDIDATES = ("<|finetune_right_pad_id|>", "<|pad|>", "<pad>", "[PAD]", "<|endoftext|>")
+_ALLOWED = 'Give "nano", a model folder, a run folder, or a hub name such as "HuggingFaceTB/SmolLM2-135M-Instruct".'
 _MERGED = "merged_base"
 _PICKLED = ("pytorch_model*.bin", "adapter_model.bin", "*.pt", "*.pth")
 
@@ -50,7 +51,8 @@ def resolve(name_or_path: str) -> Source:
         name_or_path: "nano", a folder (model, adapter, or a run of ours: its final model is taken), or a hub name.
 
     Raises:
-        DataError: the folder is missing, holds no model, or holds only pickled or GGUF weights.
+        DataError: the folder is missing, holds no model, or holds only pickled or GGUF weights. A name whose first
+            part is a folder here counts as a path.
     """
     if name_or_path == "nano":
         from killick.nano import base_path
@@ -64,9 +66,13 @@ def resolve(name_or_path: str) -> Source:
             f"The model {name_or_path!r} is a file. Give the folder that holds config.json and the weights."
         )
     if not _HUB_NAME.fullmatch(name_or_path):
+        looked = "" if folder.is_absolute() else f" (looked for {folder.absolute()})"
+        raise DataError(f"There is no model folder {name_or_path!r}{looked}, nor is it a hub name. {_ALLOWED}")
+    if len(folder.parts) == 2 and folder.parent.is_dir():
+        inside = ", ".join(sorted(entry.name for entry in folder.parent.iterdir() if entry.is_dir())[:8]) or "no folder"
         raise DataError(
-            f"There is no model folder {name_or_path!r} (looked for {folder.absolute()}), nor is it a hub name. "
-            'Allowed: "nano", a folder, a run folder, or a hub name such as "HuggingFaceTB/SmolLM2-135M-Instruct".'
+            f"There is no model folder {name_or_path!r}. {str(folder.parent)!r} is a folder here (it holds {inside}), "
+            f"so this is taken for a path and not looked up at the hub. {_ALLOWED}"
         )
     return Source("hub", name_or_path)
 
@@ -171,7 +177,7 @@ def _tokenizer(source: Source) -> "PreTrainedTokenizerBase":
     try:
         tokenizer = AutoTokenizer.from_pretrained(source.name, padding_side="left", trust_remote_code=False)
     except Exception as error:  # the host raises a different class for each way a file can be damaged
-        raise DataError(f"The tokenizer of {source.name} cannot be read: {_cause(error)}{_hint(source)}") from error
+        raise _unreadable(f"The tokenizer of {source.name}", source, error) from error
     if not tokenizer.chat_template:
         raise DataError(
             f"The tokenizer of {source.name} has no chat template, so prompts cannot be rendered. Take the instruction-"
@@ -209,6 +215,8 @@ def load_model(
         DataError: nothing usable there, an unreadable or incomplete checkpoint, no chat template.
     """
     source = resolve(name_or_path)
+    if source.kind == "hub":
+        load_config(source)  # one small file first: a wrong name fails once, not once for every file of a tokenizer
     weight_type, place = _dtype(dtype), pick_device(device)
     if dtype == "float64" and place == "mps":
         raise ConfigError('The device "mps" has no float64. Use dtype = "float32", or device = "cpu".')
@@ -280,7 +288,7 @@ def _load_weights(source: Source, dtype: Any) -> "PreTrainedModel":
             source.name, dtype=dtype, use_safetensors=True, trust_remote_code=False, output_loading_info=True
         )
     except Exception as error:  # as above
-        raise DataError(f"The model {source.name} cannot be read: {_cause(error)}{_hint(source)}") from error
+        raise _unreadable(f"The model {source.name}", source, error) from error
     if report["missing_keys"]:
         # transformers only warns and fills these with random numbers.
         missing = sorted(report["missing_keys"])
@@ -322,12 +330,23 @@ def stored_dtype(source: Source) -> "torch.dtype":
         DataError: the configuration cannot be read.
     """
     import torch
+
+    return load_config(source).dtype or torch.float32
+
+
+def load_config(source: Source) -> Any:
+    """The configuration (config.json) of a model; of an adapter, that of its base.
+
+    Raises:
+        DataError: it cannot be read, or the hub has no such model or cannot be reached.
+    """
     from transformers import AutoConfig
 
+    whole = source.base or source
     try:
-        return AutoConfig.from_pretrained(source.name, trust_remote_code=False).dtype or torch.float32
+        return AutoConfig.from_pretrained(whole.name, trust_remote_code=False)
     except Exception as error:  # as above
-        raise DataError(f"The config of {source.name} cannot be read: {_cause(error)}{_hint(source)}") from error
+        raise _unreadable(f"The config of {whole.name}", whole, error) from error
 
 
 def _cause(error: Exception) -> str:
@@ -335,10 +354,16 @@ def _cause(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0] if lines else ''}"
 
 
-def _hint(source: Source) -> str:
-    if source.kind != "hub":
-        return " Copy or save it again."
-    return (
-        f" No folder of that name exists here, so it was looked up as a hub name; offline, only cached models load. "
-        f"A local folder needs its path, e.g. ./{source.name}."
+def _unreadable(what: str, source: Source, error: Exception) -> DataError:
+    """What to say of files that cannot be read; transformers reports a hub that has or gives nothing as OSError."""
+    if source.kind == "hub" and isinstance(error, OSError):
+        return no_such_model(source.name, error)
+    return DataError(f"{what} cannot be read: {_cause(error)} Copy, download or save it again.")
+
+
+def no_such_model(name: str, error: Exception) -> DataError:
+    """The error of a name that is no folder here, and of which the hub gave nothing."""
+    return DataError(
+        f"There is no folder {name}, and the hub has no such model or cannot be reached ({_cause(error)}). {_ALLOWED} "
+        "Offline, only cached models load."
     )

@@ -19,7 +19,7 @@ from killick.errors import ConfigError
 def nearest(name: str, known: Iterable[str]) -> str:
     """A sentence naming the known names, and the closest one if any is close."""
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.54)  # 'anker' is 'anchor', 'problem' no 'rationale'
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"Known: {', '.join(known) or 'none'}.{hint}"
 
@@ -38,15 +38,13 @@ class Registry:
         self.group = entry_points
         self._built_in = dict(built_in)
 
-    def _targets(self) -> dict[str, str]:
-        targets = dict(self._built_in)
+    def _targets(self) -> dict[str, list[str]]:
+        """Name -> what it stands for; more than one entry is a quarrel that only `get` of that name raises."""
+        targets = {name: [value] for name, value in self._built_in.items()}
         for point in metadata.entry_points(group=self.group):
-            if point.name in targets and targets[point.name] != point.value:
-                raise ConfigError(
-                    f"Two owners of the {self.kind} {point.name!r}: {targets[point.name]} and {point.value}. "
-                    f"Uninstall one of the packages or rename its entry point in group {self.group!r}."
-                )
-            targets[point.name] = point.value
+            owners = targets.setdefault(point.name, [])
+            if point.value not in owners:
+                owners.append(point.value)
         return targets
 
     def names(self) -> list[str]:
@@ -57,17 +55,25 @@ class Registry:
         """The component behind a name.
 
         Raises:
-            ConfigError: unknown name (the nearest one is offered), or its module cannot be imported.
+            ConfigError: unknown name (the nearest one is offered), two owners of it, or its module cannot be
+                imported.
         """
         targets = self._targets()
         if name not in targets:
             raise ConfigError(f"Unknown {self.kind} {name!r}. {nearest(name, targets)}")
-        module, _, attribute = targets[name].partition(":")
+        target, *others = targets[name]
+        if others:
+            raise ConfigError(
+                f"Two owners of the {self.kind} {name!r}: {' and '.join(targets[name])}. "
+                f"Uninstall one of the packages or rename its entry point in group {self.group!r}."
+            )
+        module, _, attribute = target.partition(":")
         try:
             return getattr(importlib.import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # importing runs the module of another package, which may fail in any way
             raise ConfigError(
-                f"The {self.kind} {name!r} is registered as {targets[name]} but cannot be loaded: {error}."
+                f"The {self.kind} {name!r} is registered as {target} but cannot be loaded "
+                f"({type(error).__name__}: {error})."
             ) from error
 
     def build(self, name: str, **settings: Any) -> Any:
@@ -80,7 +86,7 @@ class Registry:
         return construct(self.kind, name, self.get(name), settings)
 
     def broken(self) -> dict[str, str]:
-        """Name -> reason for every entry that cannot be imported (read by `killick doctor`)."""
+        """Name -> reason for every entry that cannot be used (read by `killick doctor`)."""
         reasons = {}
         for name in self.names():
             try:

@@ -52,6 +52,27 @@ def test_override_values_are_toml():
     assert GOOD["trl"] == {"beta": 0.05}
 
 
+def test_a_component_replaced_by_name_takes_its_settings_with_it():
+    for overrides in (["method.anchor.horizon=9", "method.anchor.name=position"], ["method.anchor.name=position"]):
+        anchor = parse_recipe(apply_overrides(GOOD, overrides)).anchor
+        given = {"horizon": 9} if len(overrides) == 2 else {}
+        assert (anchor.name, anchor.kl_form, anchor.settings) == ("position", "k3_loss", given)
+    assert parse_recipe(apply_overrides(GOOD, ["method.anchor.name=branch"])).anchor.settings == {"gamma": 0.3}
+    without = parse_recipe(apply_overrides(GOOD, ["method.anchor.name="])).anchor
+    assert (without.name, without.settings) == (None, {})
+    task = parse_recipe(apply_overrides(GOOD, ["task.name=gsm8k", "task.path=data"])).task
+    assert (task.split, task.settings) == ("train", {"path": "data"})
+    assert GOOD["task"]["depth"] == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "instead"), [("output_dir", "run.output_dir, or --run-dir"), ("save_steps", "run.save_every")]
+)
+def test_a_trl_setting_that_the_recipe_has_elsewhere_names_the_place(key, instead):
+    with pytest.raises(ConfigError, match=rf"\[trl\] {key} is set by another section of the recipe. Use {instead}"):
+        parse_recipe(apply_overrides(GOOD, [f"trl.{key}=1"]))
+
+
 def test_hash_follows_what_matters():
     base = parse_recipe(GOOD).hash()
     assert parse_recipe(apply_overrides(GOOD, ["run.name=y", "run.output_dir=z"])).hash() == base

@@ -277,6 +277,15 @@ def test_a_missing_folder_is_not_taken_for_a_hub_name(
         resolve(name)
 
 
+def test_a_name_below_a_folder_here_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistyped folder must not become a request to the hub."""
+    (tmp_path / "models" / "small").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"no model folder 'models/smal'.*holds small.*not looked up at the hub"):
+        resolve("models/smal")
+    assert resolve("owner/smal").kind == "hub"
+
+
 def test_hub_names_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     source = resolve("HuggingFaceTB/SmolLM2-135M-Instruct")

@@ -52,8 +52,27 @@ def test_plugin_joins(things):
 def test_two_owners(things):
     table, points = things
     points.append(EntryPoint("path", "collections:OrderedDict", "killick.things"))
-    with pytest.raises(ConfigError, match="Two owners of the thing 'path'"):
-        table.names()
+    points.append(EntryPoint("sky", "collections:OrderedDict", "killick.things"))
+    points.append(EntryPoint("sky", "collections:OrderedDict", "killick.things"))  # installed twice, of one mind
+    assert table.names() == ["box", "path", "sky"]  # the quarrel about one name disables no other
+    assert table.get("sky").__name__ == "OrderedDict"
+    assert "Two owners" in table.broken()["path"]
+    with pytest.raises(ConfigError, match=r"Two owners of the thing 'path': pathlib:Path and collections:OrderedDict"):
+        table.get("path")
+
+
+def test_a_module_that_fails_in_any_way_is_one_broken_entry(things, tmp_path, monkeypatch):
+    (tmp_path / "fails_on_import.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    table, points = things
+    points.append(EntryPoint("bad", "fails_on_import:Thing", "killick.things"))
+    assert "ZeroDivisionError" in table.broken()["bad"]
+
+
+def test_a_name_that_is_not_like_it_is_not_offered():
+    """'problem' and 'rationale' share r, o, l, e in order: 2·4 / (7 + 9) = 0.5."""
+    assert "Did you mean" not in registry.nearest("problem", ["question", "gold", "rationale"])
+    assert registry.nearest("anker", ["anchor", "repair"]).endswith("Did you mean 'anchor'?")
 
 
 def test_settings_are_checked(monkeypatch):

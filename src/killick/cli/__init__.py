@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from killick.cli import compare, doctor, evaluate, lab, nano, recipes, report, study, tasks, train, verify
-from killick.cli.console import err
+from killick.cli.console import err, quiet_hub
 from killick.errors import KillickError
 
 INTERRUPTED = 130
@@ -38,6 +38,7 @@ def main(argv: list[str] | None = None) -> None:
 
 def run(argv: list[str] | None = None) -> int:
     """As `main`, but returns the exit code."""
+    quiet_hub()
     try:
         code: Any = app(argv, standalone_mode=False)
         return code if isinstance(code, int) else 0

@@ -1,5 +1,6 @@
 """Results go to stdout, everything else to stderr, so that `--json` output can be piped."""
 
+import logging
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +23,16 @@ def written(*paths: Path) -> None:
     """Say what was written, one path a line."""
     for path in paths:
         err.print(f"Written: {path}", highlight=False, soft_wrap=True)
+
+
+def quiet_hub() -> None:
+    """No line for every attempt at a hub that cannot be reached: the error at the end says it once."""
+    logging.getLogger("huggingface_hub.utils._http").addFilter(_no_attempts)
+
+
+def _no_attempts(record: logging.LogRecord) -> bool:
+    text = record.getMessage()
+    return not ("thrown while requesting" in text or text.startswith("Retrying in"))
 
 
 def quiet_transformers() -> None:

@@ -3,6 +3,7 @@
 import os
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from killick.cli.console import out
@@ -47,7 +48,7 @@ def doctor() -> None:
         names = ", ".join(name for name in registry.names() if name not in broken)
         table.add_row(f"{registry.kind}s", names)
         for name, reason in broken.items():
-            table.add_row(f"{registry.kind} {name}", f"[red]{reason}[/red]")
+            table.add_row(f"{registry.kind} {name}", f"[red]{escape(reason)}[/red]")
     out.print(table)
     if findings:
         raise typer.Exit(1)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,9 @@ from killick.config import EvaluateSection, Recipe, load_recipe
 from killick.errors import ConfigError, DataError
 from killick.evaluate.backends import BACKENDS
 from killick.evaluate.backends.types import Backend
+from killick.evaluate.cautions import cautions
 from killick.evaluate.settings import Performance, SamplingSettings, describe, evaluation_settings
+from killick.models import load_config, resolve
 from killick.provenance import write_json
 from killick.tasks import TASKS
 from killick.tasks.types import Task
@@ -33,12 +35,13 @@ the name the server knows. A sampler setting that is not given is that of the re
 Examples:
 
     killick evaluate nano --task countdown --split mixed --samples 256
-    killick evaluate runs/nano-1f2e3d4c5b6a --task countdown --split hard --samples 256
+    killick evaluate runs/nano-1f2e3d4c5b6a --task countdown --split hard --samples 256 --out runs/hard256
     killick evaluate models/smollm2 --task gsm8k --task-set path=data --split test --problems 50 --samples 16
-    killick evaluate nano --recipe nano
+    killick evaluate nano --task jsonl --task-set path=mine.jsonl --task-set columns.problem=question
+    killick evaluate nano --recipe nano --out runs/base
     killick evaluate runs/nano-1f2e3d4c5b6a --suite sage --task-set path=data
     killick evaluate runs/nano-1f2e3d4c5b6a --suite sort --task-set path=data --skip-missing --limit 20 --samples 4
-    killick evaluate my-model --backend openai --base-url http://127.0.0.1:8000/v1 --suite sort
+    killick evaluate mine --backend openai --base-url http://127.0.0.1:8000/v1 --suite sort
 """
 
 
@@ -50,7 +53,9 @@ def register(app: typer.Typer) -> None:
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL_OR_RUN", help="What to sample.")],
     task: Annotated[str | None, typer.Option(help="Registered task (see `killick tasks list`).")] = None,
-    split: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Split (repeatable).")] = None,
+    split: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Split (repeatable). Default: the only one.")
+    ] = None,
     suite: Annotated[str | None, typer.Option(help="Test sets of a paper: sage, sage-long, sort; or a file.")] = None,
     skip_missing: Annotated[bool, typer.Option("--skip-missing", help="Leave out sets that are not there.")] = False,
     samples: Annotated[int | None, typer.Option(min=1, help="Completions a problem (N). Default: 128.")] = None,
@@ -70,7 +75,8 @@ def evaluate(
     recipe: Annotated[str | None, typer.Option(help="Take task and settings from this recipe.")] = None,
     set_: SetOption = None,
     task_set: Annotated[
-        list[str] | None, typer.Option("--task-set", metavar="KEY=VALUE", help="A setting of the task.")
+        list[str] | None,
+        typer.Option("--task-set", metavar="KEY=VALUE", help="A setting of the task, e.g. path=mine.jsonl."),
     ] = None,
     backend: Annotated[
         str, typer.Option(help="transformers, vllm or openai (any compatible server).")
@@ -114,18 +120,33 @@ def evaluate(
         asked = asked.by_default(dtype=resolved.model.dtype, batch_size=section.batch_size)
     elif set_:
         raise ConfigError("--set overrides keys of a recipe; say which with --recipe.")
-    elif task is None or not split:
+    elif task is None:
         raise ConfigError(
             "Say what to evaluate: --task NAME --split SPLIT, --suite NAME, or --recipe NAME. See `killick tasks list`."
         )
     else:
         name, settings, section = task, {}, EvaluateSection()
+    if task is not None and task != name:
+        settings = {}  # those of the recipe's task
+    name, settings = task or name, {**settings, **tasks}
+    built: Task = TASKS.build(name, **settings)
     section = dataclasses.replace(section, **given)
+    if not section.splits:
+        section = dataclasses.replace(section, splits=_only_split(name, built))
     if max_tokens is None and recipe is None:
         section = dataclasses.replace(section, max_tokens=asked.default_max_tokens())
-    name, settings = task or name, {**settings, **tasks}
-    folder = output or asked.folder(name, "eval")
-    _evaluate_splits(asked.backend(), name, TASKS.build(name, **settings), section, folder, as_json)
+    _evaluate_splits(asked.backend(), name, built, section, output or asked.folder(name, "eval"), as_json)
+
+
+def _only_split(name: str, task: Task) -> tuple[str]:
+    """The split of a task that has one.
+
+    Raises:
+        ConfigError: it has several.
+    """
+    if len(task.splits) != 1:
+        raise ConfigError(f"--split is missing; {name} has: {', '.join(task.splits)}.")
+    return (task.splits[0],)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,14 +180,11 @@ class _Sampled:
         """256, or half the positions of a small model here: the other half is for the prompt."""
         if self.name not in _LOCAL:
             return 256
-        quiet_transformers()
-        from transformers import AutoConfig
-
-        from killick.models import resolve
-
         source = resolve(self.model)
-        config = AutoConfig.from_pretrained((source.base or source).name).get_text_config()
-        positions = getattr(config, "max_position_embeddings", None)
+        if source.kind == "hub":
+            err.print(f"asking the hub for {source.name} …", highlight=False, markup=False)
+        quiet_transformers()
+        positions = getattr(load_config(source).get_text_config(), "max_position_embeddings", None)
         return min(256, positions // 2) if positions else 256
 
     def folder(self, what: str, in_run: str) -> Path:
@@ -208,17 +226,18 @@ def _evaluate_splits(
     """All splits of a section, a table, and the paths."""
     sampling = evaluation_settings(section)
     table = Table("split", "problems", "samples", "pass@k", "estimate", "95% interval")
-    summaries = {}
+    results = {}
     for split in section.splits:
         result = _evaluate_one(backend, name, task, split, section.num_problems, sampling, folder / split)
-        summaries[split] = result.summary
+        results[f"{name}/{split}"] = result
         for k, entry in result.summary["pass_at"].items():
             interval = f"{entry['low']:.3f} … {entry['high']:.3f}"
             counts = str(result.spec.num_problems), str(sampling.num_samples)
             table.add_row(split, *counts, f"pass@{k}", f"{entry['mean']:.3f}", interval)
         table.add_section()
-    _show(summaries, [table], as_json)
+    _show({result.spec.split: result.summary for result in results.values()}, [table], as_json)
     written(*(folder / split / "summary.json" for split in section.splits))
+    _warn(results)
 
 
 def _evaluate_suite(
@@ -255,6 +274,7 @@ def _evaluate_suite(
     write_json(folder / REPORT, report)
     _show(report, [paper_table([(model_of(report), report)]), suite_table(report)], as_json)
     written(folder / REPORT)
+    _warn({one.label: result for one, result in results})
 
 
 def _evaluate_one(
@@ -266,7 +286,34 @@ def _evaluate_one(
     performance = Performance(batch_size=getattr(backend, "batch_size", 1), dtype=backend.dtype)
     spec = dataclasses.replace(spec, performance=performance, backend=backend.defining())
     err.print(f"{spec.model.name} on {name}/{split}", highlight=False)
-    return evaluate_with(backend, task, spec, folder)
+    try:
+        return evaluate_with(backend, task, spec, folder)
+    except KeyboardInterrupt:
+        err.print("Stopped; the same command resumes.")
+        raise
+
+
+def _warn(results: "Mapping[str, EvaluationResult]") -> None:
+    """Say what of the numbers above is not the model's doing; exit code 1 where all of it is the judge's.
+
+    Raises:
+        typer.Exit: every verdict of an evaluation is `error`.
+    """
+    for name, result in results.items():
+        for line in cautions(result):
+            err.print(f"{name}: {line}", markup=False, highlight=False, soft_wrap=True)
+    broken = [result for result in results.values() if result.summary["reason_frac"]["error"] == 1.0]
+    for result in broken:
+        err.print(
+            f"The judge failed on every completion, so {result.folder} says nothing about the model. Mend the judge, "
+            "remove that folder, and run the command again.",
+            style="bold red",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+    if broken:
+        raise typer.Exit(1)
 
 
 def _show(data: Any, tables: Sequence[Table], as_json: bool) -> None:

@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.progress import track
-from rich.table import Table
+from rich.table import Column, Table
 
 from killick.cli.console import err, out
 from killick.config import toml_value
 from killick.errors import ConfigError
+from killick.registry import nearest
 from killick.tasks import TASKS
 from killick.tasks.types import Row, Task
+
+_FACTS = ("splits", "settings", "what it is")
+_OF_A_FILE = ("columns", "problem_column", "id_column")  # what of the settings of `jsonl` a bare file can need
 
 app = typer.Typer(help="List, show, validate and compare tasks.", no_args_is_help=True)
 
@@ -25,26 +30,40 @@ SettingsOption = Annotated[
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, Any]:
-    """`KEY=VALUE` pairs to settings; values are TOML, a bare word is a string."""
-    settings = {}
+    """`KEY=VALUE` pairs to settings; `a.b=VALUE` fills a table; values are TOML, a bare word is a string.
+
+    Raises:
+        ConfigError: a pair without `=`, or a path through a value.
+    """
+    settings: dict[str, Any] = {}
     for pair in pairs or []:
-        key, equals, text = pair.partition("=")
-        if not equals:
-            raise ConfigError(f"--set {pair!r} is not KEY=VALUE.")
-        settings[key.strip()] = toml_value(text)
+        path, equals, text = pair.partition("=")
+        *tables, key = path.strip().split(".")
+        if not equals or not all((*tables, key)):
+            raise ConfigError(f"{pair!r} is not KEY=VALUE. Example: path=data/mine.jsonl")
+        table = settings
+        for name in tables:
+            table = table.setdefault(name, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"{pair!r}: {name!r} is a value, not a table.")
+        table[key] = toml_value(text)
     return settings
 
 
 @app.command("list", help="All tasks with their splits.\n\nExample:\n\n    killick tasks list")
 def list_() -> None:
     """See help."""
-    table = Table("task", "splits", "settings", "what it is")
+    table = Table(Column("task", no_wrap=True), *(Column(name, overflow="fold") for name in _FACTS))
     for name in TASKS.names():
-        cls = TASKS.get(name)
-        keys = ", ".join(f.name for f in dataclasses.fields(cls))
+        try:
+            cls = TASKS.get(name)
+            keys = ", ".join(f.name for f in dataclasses.fields(cls))
+        except (ConfigError, TypeError) as error:  # a plug-in; TypeError: it is no dataclass
+            table.add_row(name, "", "", escape(f"cannot be loaded: {error}"))
+            continue
         known = getattr(cls, "splits", ())
         splits = ", ".join(known) if isinstance(known, tuple) else "by its settings"
-        table.add_row(name, splits, keys, (cls.__doc__ or "").partition("\n")[0])
+        table.add_row(name, splits, keys, escape((cls.__doc__ or "").partition("\n")[0]))
     out.print(table)
 
 
@@ -106,7 +125,11 @@ def _splits(name: str, task: Task, split: list[str] | None) -> Iterator[tuple[st
 
 def _at_hand(settings: dict[str, Any]) -> Iterator[tuple[str, Task, str]]:
     """Every task and split that needs no hub with these settings; the others are named."""
+    broken = TASKS.broken()
     for name in TASKS.names():
+        if name in broken:
+            err.print(f"{name}: left out. {broken[name]}", markup=False, highlight=False, soft_wrap=True)
+            continue
         cls = TASKS.get(name)
         own = {key: value for key, value in settings.items() if key in {f.name for f in dataclasses.fields(cls)}}
         sources = getattr(cls, "sources", None)
@@ -125,9 +148,10 @@ def _at_hand(settings: dict[str, Any]) -> Iterator[tuple[str, Task, str]]:
 
 @app.command(
     help="Find evaluation problems that are also in training, by text and by 13-grams; exit code 1 if any.\n\n"
-    "Each side is a task, `task:split`, or a file (.jsonl or .parquet with a column `problem`).\n\n"
+    "Each side is a task, `task:split`, or a file (.jsonl or .parquet with a column `problem`, or the one named by "
+    "columns.problem).\n\n"
     "Examples:\n\n    killick tasks overlap math_train:train math500 --set path=data/bench\n"
-    "    killick tasks overlap mine.jsonl aime25"
+    "    killick tasks overlap mine.jsonl aime25 --set columns.problem=question"
 )
 def overlap(
     train: Annotated[str, typer.Argument(metavar="TRAIN", help="Training problems; default split `train`.")],
@@ -139,6 +163,7 @@ def overlap(
     from killick.tasks.overlap import overlap as compare
 
     settings = parse_settings(set_)
+    _refuse_unknown(settings, train, evaluation)
     found = compare(_rows(train, "train", settings), _rows(evaluation, "test", settings), min_share)
     for match in found.matches:
         line = {"eval": match.eval_uid, "train": match.train_uid, "kind": match.kind, "share": round(match.share, 3)}
@@ -148,18 +173,40 @@ def overlap(
         raise typer.Exit(1)
 
 
+def _is_file(text: str) -> bool:
+    return text.endswith((".jsonl", ".parquet"))
+
+
+def _known(side: str) -> set[str]:
+    """The settings one side of a comparison has."""
+    return (
+        set(_OF_A_FILE) if _is_file(side) else {f.name for f in dataclasses.fields(TASKS.get(side.partition(":")[0]))}
+    )
+
+
+def _refuse_unknown(settings: dict[str, Any], *sides: str) -> None:
+    """Every setting must belong to a side; what belongs to one only is not given to the other.
+
+    Raises:
+        ConfigError: one does not.
+    """
+    known = set().union(*map(_known, sides))
+    for key in settings:
+        if key not in known:
+            raise ConfigError(f"Neither {' nor '.join(sides)} has a setting {key!r}. {nearest(key, known)}")
+
+
 def _rows(text: str, default: str, settings: dict[str, Any]) -> list[Row]:
     """Rows of a file (questions only), or of a task and split."""
-    if text.endswith((".jsonl", ".parquet")):
-        from killick.tasks.reading import read_file, text_of
+    own = {key: value for key, value in settings.items() if key in _known(text)}
+    if _is_file(text):
+        from killick.tasks.jsonl import questions
 
-        records = read_file(Path(text).expanduser())
-        names = [f"{Path(text).name}, record {number}" for number in range(1, len(records) + 1)]
-        return [
-            Row(str(record.get("id", where)), [], "", problem=text_of(record, "problem", where))
-            for record, where in zip(records, names, strict=True)
-        ]
+        return questions(text, **own)
     name, _, split = text.partition(":")
-    fields = {f.name for f in dataclasses.fields(TASKS.get(name))}
-    task: Task = TASKS.build(name, **{key: value for key, value in settings.items() if key in fields})
+    task: Task = TASKS.build(name, **own)
+    if not split and default not in task.splits:
+        raise ConfigError(
+            f"{name} has no split {default!r}. Say which one: {', '.join(f'{name}:{part}' for part in task.splits)}."
+        )
     return task.rows(split or default)

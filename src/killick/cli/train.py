@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from killick.cli.console import SetOption, err, quiet_transformers, written
-from killick.config import load_recipe
+from killick.config import Recipe, load_recipe
+from killick.models import resolve
+from killick.tasks import TASKS
 
 HELP = """Train a recipe, then evaluate it as its `[evaluate]` section says.
 
@@ -39,6 +41,8 @@ def train(
         from killick.cli.evaluate import check_evaluation
 
         check_evaluation(resolved)
+    if not (folder / "model").exists():  # a trained run is only evaluated
+        _check(resolved)
     err.print("loading torch and trl …")
     quiet_transformers()
     from killick.engines.trl.run import train as run_training
@@ -51,3 +55,20 @@ def train(
         from killick.cli.evaluate import evaluate_splits
 
         evaluate_splits(str(folder), resolved, folder / "eval")
+
+
+def _check(recipe: Recipe) -> None:
+    """What can be wrong without TRL, which takes long to import: the model's place, task, guide and repair rule.
+
+    Raises:
+        ConfigError, DataError: it is.
+    """
+    resolve(recipe.model.name_or_path)
+    TASKS.build(recipe.task.name, **recipe.task.settings)
+    if recipe.anchor.name is not None:
+        from killick.methods.guides import GUIDES
+
+        GUIDES.build(recipe.anchor.name, **recipe.anchor.settings)
+    from killick.methods.sort import build_repair
+
+    build_repair(recipe.repair.name, recipe.repair.settings)

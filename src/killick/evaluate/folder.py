@@ -9,6 +9,7 @@ from typing import Any
 from killick.errors import RecordError
 from killick.evaluate.records import RecordTable, read_records
 from killick.evaluate.settings import EvaluationSpec
+from killick.evaluate.writer import RecordWriter
 from killick.provenance import changed_versions, differences, listed, read_json, versions, write_json
 
 logger = logging.getLogger(__name__)
@@ -58,33 +59,50 @@ class EvaluationFolder:
         return self.path / "summary.json"
 
     def claim(self, spec: EvaluationSpec, resume: bool) -> float:
-        """Create the folder for this spec, or accept it as the same evaluation; returns the seconds already spent.
+        """Take the folder for this spec, or accept it as the same evaluation; returns the seconds already spent.
+
+        A folder without a record is free, whatever its settings file says: what was asked there never began.
 
         Raises:
             RecordError: it holds another evaluation (the differing settings are listed), records without settings,
-                or, when `resume` is off, any records; or it cannot be written.
+                or, when `resume` is off, any records; another process writes there; or it cannot be written.
         """
-        if self.spec_file.exists():
-            stored, extra = self.read_spec()
-            if stored.hash() != spec.hash():
-                found = listed(differences(stored.defining(), spec.defining()))
-                raise RecordError(
-                    f"{self.path} holds another evaluation (there / asked: {found}). Choose another folder, or ask for "
-                    "the same."
-                )
-            if not resume and self.records_file.exists():
-                raise RecordError(f"{self.path} already holds records of this evaluation. Resume it, or remove them.")
-            return float(extra["wall_s"])
-        if self.records_file.exists():
+        if not self._has_record():
+            self._begin(spec)
+            return 0.0
+        if not self.spec_file.exists():
             raise RecordError(
                 f"{self.records_file} has no spec.json beside it. Move it away, or choose another folder."
             )
+        stored, extra = self.read_spec()
+        if stored.hash() != spec.hash():
+            found = listed(differences(stored.defining(), spec.defining()))
+            raise RecordError(
+                f"{self.path} holds another evaluation (there / asked: {found}). Choose another folder with --out, ask "
+                "for the same settings, or remove that folder."
+            )
+        if not resume:
+            raise RecordError(f"{self.path} already holds records of this evaluation. Resume it, or remove them.")
+        return float(extra["wall_s"])
+
+    def _has_record(self) -> bool:
+        try:
+            with self.records_file.open("rb") as file:
+                return file.readline().endswith(b"\n")
+        except OSError:  # no file, or one that the writer will not be able to open either, and say why
+            return False
+
+    def _begin(self, spec: EvaluationSpec) -> None:
+        """Write the settings, under the lock of the records: another process may be about to write its first one."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            with RecordWriter(self.records_file, spec.hash()):
+                if self.spec_file.exists():
+                    self.summary_file.unlink(missing_ok=True)
+                    self.spec_file.unlink()
+                self.write_spec(spec, 0.0)
         except OSError as error:
             raise RecordError(f"Cannot create {self.path}: {error.strerror}. Choose a writable folder.") from error
-        self.write_spec(spec, 0.0)
-        return 0.0
 
     def write_spec(self, spec: EvaluationSpec, wall_s: float) -> None:
         """Write all settings, with the versions that began the evaluation; others that go on are warned about."""

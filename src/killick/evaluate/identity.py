@@ -6,6 +6,7 @@ from pathlib import Path
 
 from killick.errors import DataError
 from killick.evaluate.settings import ModelIdentity
+from killick.models import no_such_model
 
 # Small files that move the numbers: architecture, end-of-sequence ids, tokeniser and chat template.
 _TEXT_FILES = (
@@ -83,12 +84,7 @@ def _folder(name_or_path: str) -> Path:
     except HFValidationError as error:
         raise DataError(f"Model {name_or_path!r} is neither a folder nor a hub name. Check the path.") from error
     except Exception as error:  # a class of its own for every way the network, the hub or the cache can fail
-        lines = str(error).strip().splitlines()
-        raise DataError(
-            f"Model {name_or_path!r} is no folder here, and it cannot be fetched from the hub, nor is it complete in "
-            f"the local cache ({type(error).__name__}: {lines[0] if lines else ''}). Check the name and the "
-            "connection, or give the path of a local folder that holds the model."
-        ) from error
+        raise no_such_model(name_or_path, error) from error
 
 
 def _hash_file(path: Path, total: "hashlib._Hash") -> None:

@@ -16,6 +16,7 @@ from killick.evaluate.folder import EvaluationFolder, load
 from killick.evaluate.records import Record, RecordTable
 from killick.evaluate.settings import EvaluationSpec, check_uids, digest
 from killick.evaluate.summary import summarise
+from killick.evaluate.trouble import few_lines
 from killick.evaluate.writer import RecordWriter
 from killick.provenance import write_json
 from killick.tasks.types import Row, Task
@@ -26,12 +27,21 @@ _SAVE_EVERY_S = 10.0
 
 @dataclass(frozen=True)
 class EvaluationResult:
-    """What `evaluate` returns: the content of `summary.json`, and the records behind it."""
+    """What `evaluate` returns: the content of `summary.json`, and the records behind it.
+
+    Attributes:
+        spec: what was asked.
+        summary: see `summary.summarise`.
+        table: all records.
+        folder: where they are.
+        trouble: what the judge's first failure in this call was about; None if it had none.
+    """
 
     spec: EvaluationSpec
     summary: dict[str, Any]
     table: RecordTable
     folder: Path
+    trouble: str | None = None
 
 
 def evaluate(
@@ -81,7 +91,7 @@ def evaluate_with(
     rows = _rows(task, spec)
     folder = EvaluationFolder(Path(out_dir))
     spent_s = folder.claim(spec, resume)
-    with RecordWriter(folder.records_file, spec.hash()) as writer:
+    with few_lines() as trouble, RecordWriter(folder.records_file, spec.hash()) as writer:
         _refuse_strangers(writer, rows, spec)
         total = spec.num_problems * spec.sampling.num_samples
         if len(writer.done) < total:
@@ -96,15 +106,15 @@ def evaluate_with(
                     writer.append(records)
                     tick()
                     show(records)
-    return _finish(folder)
+    return _finish(folder, trouble.first)
 
 
-def _finish(folder: EvaluationFolder) -> EvaluationResult:
+def _finish(folder: EvaluationFolder, trouble: str | None) -> EvaluationResult:
     done = load(folder.path)
     # The seed of the bootstrap is part of the procedure, not of the model: a fixed one keeps summaries reproducible.
     summary = {**summarise(done.table, np.random.default_rng(0)), "wall_s": done.wall_s}
     write_json(folder.summary_file, summary)
-    return EvaluationResult(done.spec, summary, done.table, folder.path)
+    return EvaluationResult(done.spec, summary, done.table, folder.path, trouble)
 
 
 def _rows(task: Task, spec: EvaluationSpec) -> Mapping[str, Row]:
@@ -168,7 +178,7 @@ def _clock(folder: EvaluationFolder, spec: EvaluationSpec, spent_s: float) -> It
 
 @contextmanager
 def _meter(total: int, done: int, visible: bool) -> Iterator[Any]:
-    """A progress bar: samples, share right since the start, samples per second, time left."""
+    """A progress bar: samples, share right since the start, samples per second, time left; gone if none came."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -190,4 +200,8 @@ def _meter(total: int, done: int, visible: bool) -> Iterator[Any]:
             rate = made / (time.monotonic() - start)
             bar.update(task_id, advance=len(records), right=f"right {right / made:.3f}", rate=f"{rate:.1f} samples/s")
 
-        yield show
+        try:
+            yield show
+        except BaseException:
+            bar.live.transient = made == 0
+            raise

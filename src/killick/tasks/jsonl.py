@@ -191,6 +191,27 @@ class JsonLines:
         return None
 
 
+def questions(path: str, **columns: Any) -> list[Row]:
+    """The problems of a file without answers, to compare them with others.
+
+    Args:
+        path: JSON lines or Parquet.
+        **columns: `columns`, `problem_column`, `id_column`, as in `JsonLines`. Without an id, `id` is read where there
+            is one, else the record's number names it.
+
+    Raises:
+        ConfigError: unknown columns.
+        DataError: unreadable file, no such column.
+    """
+    task = JsonLines(path, **columns)
+    rows = []
+    for record, where in task._records("train"):
+        uid = task._column("id")
+        name = uid_of(record, uid, where) if uid else str(record.get("id", where))
+        rows.append(Row(name, [], "", problem=text_of(record, task._column("problem"), where)))
+    return rows
+
+
 def make_judge(judge: str, function: str = "", key_function: str = "") -> Verifier:
     """The verifier of a task that leaves the choice to its settings.
 

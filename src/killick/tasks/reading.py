@@ -26,7 +26,7 @@ def read_jsonl(path: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError as error:
-        raise DataError(f"There is no file {path} (looked for {path.absolute()}).") from error
+        raise _missing(path) from error
     except (OSError, ValueError) as error:  # not UTF-8, or a zero byte in the path
         raise DataError(f"{path} cannot be read as UTF-8 text: {error}.") from error
     records = []
@@ -68,12 +68,16 @@ def read_parquet(path: Path) -> list[dict[str, Any]]:
     try:
         records: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
     except FileNotFoundError as error:
-        raise DataError(f"There is no file {path} (looked for {path.absolute()}).") from error
+        raise _missing(path) from error
     except (ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read as Parquet: {error}.") from error
     if not records:
         raise DataError(f"{path} is empty: it holds no problem.")
     return records
+
+
+def _missing(path: Path) -> DataError:
+    return DataError(f"There is no file {path}{'' if path.is_absolute() else f' (looked for {path.absolute()})'}.")
 
 
 def read_file(path: Path) -> list[dict[str, Any]]:
@@ -130,8 +134,10 @@ def read_hub(source: HubSource, advice: str) -> Iterator[tuple[Place, dict[str, 
         try:
             data = load_dataset(source.name, config, split=source.split, revision=source.revision)
         except Exception as error:  # network, hub, access and cache failures come in many classes
+            lines = str(error).strip().splitlines()
             raise DataError(
-                f"The data set {source.name} cannot be had from the hub ({type(error).__name__}: {error}). {advice}"
+                f"The data set {source.name} cannot be had from the hub ({type(error).__name__}: "
+                f"{lines[0] if lines else ''}). {advice}"
             ) from error
         for index, record in enumerate(data):
             yield Place(source, config, index), record

@@ -1,6 +1,8 @@
 """Wrong use of the command line: exit code 2, one clear message, no traceback; help with examples."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -91,6 +93,17 @@ def test_wrong_use(argv, message, capsys, tmp_path):
     text = " ".join((captured.err + captured.out).split())
     assert message.format(**places) in text
     assert "Traceback" not in text
+
+
+def test_settings_of_a_guide_are_checked_before_trl_is_imported():
+    code = (
+        "import sys; from killick.cli import run; "
+        "code = run(['train', 'nano', '--set', 'method.anchor.name=constant', '--set', 'method.anchor.d=1']); "
+        "sys.exit(code if 'trl' not in sys.modules else 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "'constant' has no setting 'd'" in done.stderr
 
 
 def test_tasks_show_prints_json_lines(capsys):

@@ -10,8 +10,9 @@ import pytest
 
 from killick.errors import ConfigError, DataError, RecordError
 from killick.evaluate.backends.transformers import LoadedModel
-from killick.evaluate.folder import load
+from killick.evaluate.folder import EvaluationFolder, load
 from killick.evaluate.run import evaluate
+from killick.evaluate.writer import RecordWriter
 from killick.verifiers.number import NumberVerifier
 from killick.verifiers.types import RIGHT
 
@@ -138,6 +139,29 @@ def test_another_spec_in_the_folder_is_refused_with_the_differences(go, make_spe
         go(make_spec(temperature=0.7, seed=9), tmp_path)
     assert "sampling.seed: 3 / 9" in str(caught.value)
     assert (tmp_path / "records.jsonl").read_bytes() == before
+
+
+def test_a_folder_without_a_record_is_free(go, make_spec, tmp_path):
+    """What a refused request leaves: settings, no record; whatever is wrong with them, they bind nobody."""
+    folder = EvaluationFolder(tmp_path)
+    folder.claim(make_spec(temperature=0.7), resume=True)
+    for left in (folder.spec_file.read_text(), "{"):
+        folder.spec_file.write_text(left)
+        folder.records_file.write_bytes(b'{"run": "torn')
+        result = go(make_spec(), tmp_path, resume=False)
+        assert load(tmp_path).spec == result.spec == make_spec()
+        folder.records_file.unlink()
+
+
+def test_a_folder_whose_first_record_is_still_to_come_is_not_taken(make_spec, tmp_path):
+    folder, spec = EvaluationFolder(tmp_path), make_spec()
+    folder.claim(spec, resume=True)
+    with (
+        RecordWriter(folder.records_file, spec.hash()),
+        pytest.raises(RecordError, match="being written by another process"),
+    ):
+        folder.claim(make_spec(temperature=0.7), resume=True)
+    assert folder.read_spec()[0] == spec
 
 
 def test_no_resume_refuses_existing_records(go, make_spec, tmp_path):

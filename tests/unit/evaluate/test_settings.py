@@ -177,7 +177,7 @@ def test_what_is_fetched_is_what_is_loaded(hub):
 @pytest.mark.parametrize("error", [ConnectionError("no route"), LocalEntryNotFoundError("not cached"), RuntimeError()])
 def test_an_unreachable_hub_is_a_data_error_with_the_way_out(hub, error):
     hub.fails = error
-    with pytest.raises(DataError, match=rf"cannot be fetched.*{type(error).__name__}.*path of a local folder"):
+    with pytest.raises(DataError, match=rf"no folder owner/model.*cannot be reached.*{type(error).__name__}"):
         model_identity("owner/model")
 
 
@@ -188,7 +188,7 @@ def test_without_network_and_cache_the_real_client_ends_in_the_same_error(tmp_pa
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
     )
-    assert "DataError: Model 'owner/model' is no folder here" in done.stderr
+    assert "DataError: There is no folder owner/model" in done.stderr
 
 
 def test_the_section_of_a_recipe_names_the_sampler():

@@ -14,10 +14,6 @@ from killick.errors import ConfigError
 from killick.maths import REDUCTIONS
 from killick.registry import nearest
 
-_OTHERS = (
-    "output_dir", "seed", "kl_form", "guide", "guide_settings", "repair", "repair_settings", "resume_from_checkpoint",
-    "save_strategy", "save_steps",
-)  # fmt: skip
 _LEAST = {
     "max_completion_length": 1, "num_generations": 2, "per_device_train_batch_size": 1,
     "gradient_accumulation_steps": 1, "num_iterations": 1, "learning_rate": 0.0, "logging_steps": 1,
@@ -30,13 +26,9 @@ def build_args(recipe: Recipe, run_dir: Path) -> KillickConfig:
     """The arguments of one run.
 
     Raises:
-        ConfigError: unknown `[trl]` key, one that another section owns, a value of the wrong type or range, or
-            settings that contradict each other.
+        ConfigError: unknown `[trl]` key, a value of the wrong type or range, or settings that contradict each other.
     """
     settings = dict(recipe.trl)
-    for key in _OTHERS:
-        if key in settings:
-            raise ConfigError(f"[trl] {key} is set by another section of the recipe ([run] or [method]).")
     check_trl_keys(settings)
     _check_values(settings)
     defaults: dict[str, Any] = {

@@ -25,6 +25,10 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _TRANSIENT = frozenset({408, 409, 425, 429})  # and everything from 500
+_HINTS = {
+    **dict.fromkeys((401, 403), "Is the key right (api_key_env)?"),
+    404: "Does base_url end with the version (usually /v1), and is the model called as the server was started with?",
+}
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 60.0
 _WARN_EVERY_S = 10.0  # a server that is down fails all requests in flight: one line tells it
@@ -136,7 +140,7 @@ class Client:
         if answer.status in _TRANSIENT or answer.status >= 500:
             raise TransientError(f"HTTP {answer.status}: {self._excerpt(answer)}", _seconds(answer.retry_after))
         if answer.status != 200:
-            hint = "Is the key right (api_key_env)?" if answer.status in (401, 403) else "Correct the settings."
+            hint = _HINTS.get(answer.status, "Correct the settings.")
             raise ConfigError(
                 f"The server {self.base_url} refused {what} with HTTP {answer.status}: {self._excerpt(answer)}. {hint}"
             )

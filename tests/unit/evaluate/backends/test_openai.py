@@ -140,8 +140,10 @@ def test_what_may_pass_is_asked_again(serve, answer, rows, sampling, kind):
 @pytest.mark.parametrize("status", [400, 401, 404, 422, 301])
 def test_refusals_are_errors_at_once(serve, rows, sampling, status):
     server = serve(lambda number, body, handler: (status, {"Location": "http://127.0.0.1:9/"}, b"no such thing"))
-    with pytest.raises(ConfigError, match=rf"refused sample \d of problem 'p\d' with HTTP {status}.*no such thing"):
+    said = rf"refused sample \d of problem 'p\d' with HTTP {status}.*no such thing"
+    with pytest.raises(ConfigError, match=said) as caught:
         draw(server, rows, sampling())
+    assert ("base_url end with the version" in str(caught.value)) == (status == 404)
     assert len(server.bodies) <= 4  # one a thread, none again
 
 
