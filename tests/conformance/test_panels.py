@@ -37,12 +37,12 @@ def studies(tmp_path_factory):
     for arm in index["arms"]:
         arm["label"] = f"{arm['label']} {HOSTILE}"
     (folder / "study.json").write_text(json.dumps(index))
-    suite = synthetic.SUITE | {"title": HOSTILE}
+    suites = {HOSTILE: synthetic.SUITE | {"title": HOSTILE}}
     return {
-        "study": dataclasses.replace(load_study(folder), suite=suite),
+        "study": dataclasses.replace(load_study(folder), suites=suites),
         "run": load_study(folder / "arms/sage-0.3/seed0"),
         "evaluations": dataclasses.replace(
-            load_study([folder / "base/eval/mixed", folder / "arms/sage-0.3/seed0/eval/mixed"]), suite=suite
+            load_study([folder / "base/eval/mixed", folder / "arms/sage-0.3/seed0/eval/mixed"]), suites=suites
         ),
     }
 
