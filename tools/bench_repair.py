@@ -26,8 +26,8 @@ def scripted_reward(share: float) -> Callable[..., list[float]]:
     """Every row of a failing prompt is wrong; the others alternate. References count as right."""
 
     def correct(completions: list[Any], uid: list[str], **_: Any) -> list[float]:
-        if len(completions) == 1:  # a reference being checked
-            return [1.0]
+        if len(set(uid)) == len(completions):  # references being checked: rollouts come in groups
+            return [1.0] * len(completions)
         uids = list(dict.fromkeys(uid))
         failing = set(uids[: round(share * len(uids))])
         return [0.0 if u in failing else float(n % 2) for n, u in enumerate(uid)]
