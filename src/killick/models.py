@@ -51,8 +51,7 @@ def resolve(name_or_path: str) -> Source:
         name_or_path: "nano", a folder (model, adapter, or a run of ours: its final model is taken), or a hub name.
 
     Raises:
-        DataError: the folder is missing, holds no model, or holds only pickled or GGUF weights. A name whose first
-            part is a folder here counts as a path.
+        DataError: the folder is missing, holds no model, or holds only pickled or GGUF weights.
     """
     if name_or_path == "nano":
         from killick.nano import base_path
@@ -68,12 +67,6 @@ def resolve(name_or_path: str) -> Source:
     if not _HUB_NAME.fullmatch(name_or_path):
         looked = "" if folder.is_absolute() else f" (looked for {folder.absolute()})"
         raise DataError(f"There is no model folder {name_or_path!r}{looked}, nor is it a hub name. {_ALLOWED}")
-    if len(folder.parts) == 2 and folder.parent.is_dir():
-        inside = ", ".join(sorted(entry.name for entry in folder.parent.iterdir() if entry.is_dir())[:8]) or "no folder"
-        raise DataError(
-            f"There is no model folder {name_or_path!r}. {str(folder.parent)!r} is a folder here (it holds {inside}), "
-            f"so this is taken for a path and not looked up at the hub. {_ALLOWED}"
-        )
     return Source("hub", name_or_path)
 
 
@@ -363,7 +356,10 @@ def _unreadable(what: str, source: Source, error: Exception) -> DataError:
 
 def no_such_model(name: str, error: Exception) -> DataError:
     """The error of a name that is no folder here, and of which the hub gave nothing."""
+    parent, inside = Path(name).parent, ""
+    if len(Path(name).parts) == 2 and parent.is_dir():  # mistyped, more often than not
+        inside = f" {parent} holds {', '.join(sorted(entry.name for entry in parent.iterdir() if entry.is_dir())[:8])}."
     return DataError(
-        f"There is no folder {name}, and the hub has no such model or cannot be reached ({_cause(error)}). {_ALLOWED} "
-        "Offline, only cached models load."
+        f"There is no folder {name}, and the hub has no such model or cannot be reached ({_cause(error)}).{inside} "
+        f"{_ALLOWED} Offline, only cached models load."
     )
