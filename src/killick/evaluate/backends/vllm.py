@@ -1,5 +1,6 @@
 """vLLM's offline engine, in this process: fast on a GPU. Prompts, ends and sampler fields are those of `sample`."""
 
+import contextlib
 import importlib.util
 import itertools
 import os
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from killick.errors import ConfigError, DataError
+from killick.errors import ConfigError, DataError, KillickError
 from killick.evaluate.backends.types import Completion, cut_at_stop, stream_seed
 from killick.evaluate.settings import ModelIdentity, SamplingSettings
 from killick.models import resolve, stored_dtype
@@ -87,7 +88,7 @@ class VLLMBackend:
 
         Raises:
             ConfigError: a prompt plus `max_tokens` exceeds the positions, or nothing could end a completion.
-            DataError: no chat template, or vLLM gives a request up.
+            DataError: no chat template, or vLLM gives a request up or fails.
         """
         import vllm
         from vllm.sampling_params import RequestOutputKind
@@ -125,8 +126,16 @@ class VLLMBackend:
                     made, handed_on = [], time.monotonic()
                 if not in_flight:
                     return
+        except KillickError:
+            raise
+        except Exception as error:  # its classes have no common base and move from version to version
+            raise DataError(
+                f"vLLM failed with {len(in_flight)} completions in flight ({type(error).__name__}: {error}). What had "
+                "ended is on disk; mend the cause, or lower batch_size, and run the same command again to resume."
+            ) from error
         finally:  # Ctrl-C, or nobody asks for the rest
-            self._engine.abort_request(list(in_flight))
+            with contextlib.suppress(Exception):  # an engine that is dead has nothing left to end
+                self._engine.abort_request(list(in_flight))
 
 
 def _generation_config(name: str) -> Any:

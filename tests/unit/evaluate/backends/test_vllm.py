@@ -53,6 +53,7 @@ class Calls:
     most_in_flight: int = 0
     aborted: list = field(default_factory=list)
     finish: str = "stop"
+    dies_after: int | None = None
 
 
 @pytest.fixture
@@ -73,6 +74,10 @@ def vllm(monkeypatch):
             calls.most_in_flight = max(calls.most_in_flight, len(self.open))
 
         def step(self):
+            if calls.dies_after is not None:
+                calls.dies_after -= 1
+                if calls.dies_after < 0:
+                    raise RuntimeError("out of memory")
             name, params = self.open.popitem()
             drawn = types.SimpleNamespace(
                 text=f"{params.seed}X tail", token_ids=[1] * params.max_tokens, finish_reason=calls.finish
@@ -83,6 +88,8 @@ def vllm(monkeypatch):
             ]
 
         def abort_request(self, request_ids):
+            if calls.dies_after is not None:
+                raise RuntimeError("the engine is dead")
             calls.aborted.append(list(request_ids))
             for name in request_ids:
                 self.open.pop(name, None)
@@ -141,6 +148,16 @@ def test_ends(vllm):
     vllm.finish = "abort"
     with pytest.raises(DataError, match=r"gave up sample \d of problem"):
         draw(VLLMBackend("nano"))
+
+
+def test_an_engine_that_dies_loses_what_was_in_flight_only(vllm, monkeypatch):
+    monkeypatch.setattr("killick.evaluate.backends.vllm._RECORD_EVERY_S", -1.0)
+    vllm.dies_after = 5
+    rows, made = Countdown().rows("mixed", 11), []
+    drawn = VLLMBackend("nano").sample(rows, SamplingSettings(num_samples=1, max_tokens=20, seed=7))
+    with pytest.raises(DataError, match=r"6 completions in flight \(RuntimeError: out of memory\).*same command"):
+        made.extend(drawn)
+    assert len(made) == 5
 
 
 def test_what_cannot_fit_is_refused_before_anything_is_generated(vllm):
