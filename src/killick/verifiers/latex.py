@@ -85,7 +85,7 @@ class LatexVerifier:
         reading = quick.reading(text)
         if reading.form is None:
             says_something = any(c.isalnum() for c in quick.without_commands(reading.text))
-            return "" if says_something else "there is nothing in it to compare"
+            return "" if says_something or "\\infty" in reading.text else "there is nothing in it to compare"
         form = reading.form.form if isinstance(reading.form, Named) else reading.form
         try:
             if isinstance(form, Value):

@@ -70,6 +70,9 @@ CORPUS = {
     "null bytes": "\\boxed{5\x00\x00}",
     "lone surrogates": "\\boxed{\ud800\udfff5}",
     "division by zero": "\\boxed{\\frac{1}{0}}",
+    "set with a tower": "[0, 9^{9^9}] \\setminus \\{7\\}",
+    "set over zero": "\\{\\frac{1}{0}\\} \\cap \\{7\\}",
+    "sets of roots": " \\cap ".join("\\{" + ",".join(f"{n}^{{1/{k}}}" for k in range(3, 23)) + "\\}" for n in (2, 3)),
     "file": "\\boxed{\\input{/etc/passwd}}",
     "megabyte": "word 7 " * 150_000,
 }
@@ -93,6 +96,7 @@ def test_a_verdict_in_bounded_time_and_never_right(verifier: LatexVerifier, text
         assert not verdict.correct
         assert verdict.reason in ("wrong", "no_answer", "unparsable", "timeout")
         assert took < BOUND_S + 10  # a replaced worker has to start again
+        verifier.answer_key(written, gold)  # no error either
 
 
 def test_hidden_characters_do_not_change_a_right_answer(verifier: LatexVerifier) -> None:

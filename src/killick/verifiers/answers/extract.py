@@ -38,6 +38,10 @@ _CHOSEN = re.compile(
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(r"(?<![0-9.,])(-?[0-9]*\.[0-9]{2,40}(?:\.{3}|…))[\s.*$]*$")  # 0.666... is not 0.666
+# 1000,99 € or 1.000,99 at the end of a sentence: neither a list nor groups of thousands.
+_COMMA_LAST = re.compile(
+    r"(?<![0-9.,])(?<![0-9] )(-?(?:[0-9]{4,40}|[1-9][0-9]{0,2}(?:\.[0-9]{3}){1,10}),[0-9]{1,2})(?: ?[€£$])?[\s.*]*$"
+)
 _BETWEEN = re.compile(r"\s*(?:,|;|and|, ?and|or)\s*")
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _LETTER = re.compile(r"(?<![A-Za-z'])\(?([A-J])\)?(?![A-Za-z'’])")
@@ -149,9 +153,12 @@ def _chosen(text: str) -> Found | None:
 
 
 def _last_number(text: str) -> Found | None:
-    dotted = _GOES_ON.search(text[-100:])
+    end = text[-100:]
+    dotted, comma = _GOES_ON.search(end), "," in end and _COMMA_LAST.search(end)
     if dotted:
         return Found(dotted[1], "last number")
+    if comma:
+        return Found("" if denied(end[: comma.start()], "") else comma[1], "last number")
     bold = _BOLD.findall(text)[-1:]
     if bold and is_answer(bold[0]) and any(character.isdigit() for character in bold[0]):
         return Found(bold[0], "bold print")
@@ -169,7 +176,7 @@ def is_answer(text: str) -> bool:
     words = _PROSE.findall(_NOT_PROSE.sub(" ", text))
     try:
         form = read(normalise(text))
-    except (Unreadable, OverflowError):
+    except (Unreadable, ArithmeticError):  # also what cannot be computed
         return not words and is_suited(text)
     if isinstance(form, Word):
         return form.base > 0 or (len(words) <= 3 and not any(character.isdigit() for character in text))

@@ -103,3 +103,24 @@ def as_interval(form: Many) -> RealSet:
         raise Unreadable("not an interval")
     low, high = (end.node for end in ends if isinstance(end, Value))
     return RealSet((Piece(low, high, form.kind[0] == "[", form.kind[1] == "]"),))
+
+
+def pieces_of(form: Form) -> tuple[Piece, ...]:
+    """A set of reals as intervals; an element is an interval of one point.
+
+    Raises:
+        Unreadable: it is something else.
+    """
+    if isinstance(form, RealSet):
+        return form.pieces
+    if isinstance(form, Many) and form.kind == "set" and all(isinstance(item, Value) for item in form.items):
+        return tuple(Piece(item.node, item.node, True, True) for item in form.items if isinstance(item, Value))
+    if isinstance(form, Many):
+        return as_interval(form).pieces
+    raise Unreadable("something else than sets joined")
+
+
+def part_of(whole: Form, pieces: tuple[Piece, ...]) -> Form:
+    """What is left of a set: some of its elements when they were listed."""
+    listed = isinstance(whole, Many) and whole.kind == "set"
+    return Many("set", tuple(Value(p.low, "") for p in pieces if p.low)) if listed or not pieces else RealSet(pieces)

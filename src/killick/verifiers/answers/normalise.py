@@ -45,6 +45,7 @@ _NAMES = {
     "operatorname": "mathrm",
     "lvert": "|", "rvert": "|", "vert": "|", "mid": "|", "backslash": "setminus", "imath": "mathrm{i}", "iff": "equiv",
     "to": "rightarrow", "approxeq": "approx", "simeq": "approx", "tg": "tan", "ctg": "cot",
+    "bigcup": "cup", "bigcap": "cap",
 }  # fmt: skip
 _LETTER = {
     "lt": "<", "gt": ">", "lparen": "(", "rparen": ")", "lbrack": "[", "rbrack": "]", "langle": "(", "rangle": ")",
@@ -82,6 +83,10 @@ _SPELLINGS = tuple(  # (what a text must hold for it, pattern, replacement)
         ("frac", r"(?:(?<=[^\\A-Za-z])|^)([dt]?frac)(?=\s?\{)", r"\\\1"),  # its backslash lost
         ("sqrt", r"(?:(?<=[^\\A-Za-z])|^)(sqrt)(?=\s?\{)", r"\\\1"),
         ("approx", r"^\s*\\approx(?![a-z])", ""),
+        ("U", r"([(\[][^()\[\]]*,[^()\[\]]*[)\]]) ?U ?(?=[(\[][^()\[\]]*,)", r"\1\\cup "),  # (0,1) U (2,3)
+        ("circ", r"(\^ ?(?:\{ ?\\circ ?\}|\\circ)) ?([CF])(?![A-Za-z])", r"\1\\text{\2}"),  # 20^\circ C
+        ("^{\\text", r"\^ ?\{ ?(\\text ?\{ ?(?:st|nd|rd|th) ?\}) ?\}", r"\1"),  # 11^{\text{th}}
+        ("{\\$}", r"\\text ?\{ ?(\\\$) ?\}", r"\1"),
     )
 )
 _PRIMES = re.compile(r"\^ ?(?:\{ ?)?((?:\\prime ?)+)\}?")
@@ -99,6 +104,11 @@ _OUTWARD = re.compile(
     r"(?:^|(?<=[=:])|(?<=\\in)|(?<=\\cup)|(?<=\\cap)|(?<=\\setminus))\s*"
     r"([\[\]])([^\[\]]+)([\[\]])(?=\s*(?:$|\\(?:cup|cap|setminus)|[,;]))"
 )
+_ENVIRONMENT = re.compile(
+    r"\\begin ?\{((?:equation|align|gather|multline|displaymath|split|cases)(?:ed)?\*?)\}(.*)\\end ?\{\1\}", re.DOTALL
+)
+_ROW_END = re.compile(r"\\\\(?:\[[^\[\]]*\])?")
+_GOES_ON = re.compile(r"[=<>]|\\(?:leq?|geq?|approx|equiv)(?![A-Za-z])")
 _OPENING, _CLOSING = "([", ")]"
 
 
@@ -110,6 +120,16 @@ def _wrapping(text: str) -> str:
         text = _LATEX_ENDS.sub("", text.strip()).strip()
         text = re.sub(r"(?<!\\)\\$", "", re.sub(r"(?<![.])[.,;:]$", "", text)).strip()
     return text
+
+
+def _rows(text: str) -> str:
+    r"""Rows of an environment around the whole: a row that starts with a relation goes on, others make a list."""
+    match = _ENVIRONMENT.fullmatch(text) if "\\begin" in text else None
+    if not match or "\\begin" in match[2] or ("cases" in match[1] and "&" in match[2]):  # with & it is a function
+        return text
+    rows = [row.replace("&", " ").strip().rstrip(",.;") for row in _ROW_END.split(match[2])]
+    first, *rest = [row for row in rows if row] or [""]
+    return first + "".join(f" {row}" if _GOES_ON.match(row) else f", {row}" for row in rest)
 
 
 def _box(text: str) -> str:
@@ -213,6 +233,7 @@ def _outward(text: str) -> str:
 STEPS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("invisible and control characters", clean),
     ("delimiters around the whole", _wrapping),
+    ("rows of an environment", _rows),
     ("boxes inside", _box),
     ("one name per symbol", _spelling),
     ("blanks", _blanks),

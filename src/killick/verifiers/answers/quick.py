@@ -25,6 +25,7 @@ _BLANK = re.compile(r"(?<![0-9]) | (?![0-9])")
 _DECIMAL_COMMA = re.compile(r"(?<=[0-9]),(?=[0-9])")
 _TIGHT_THOUSANDS = re.compile(r"(?<![0-9.,^_])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9]|,[0-9])")
 _TIGHT_COMMA = re.compile(",(?! )")
+_ONLY_DECIMALS = re.compile(r"[0-9]{4,}|0[0-9]")  # neither a group of three digits nor an item of a list
 _EUROPEAN = re.compile(r"-?[1-9][0-9]{0,2}(?:\.[0-9]{3})+,[0-9]+")
 
 
@@ -43,7 +44,7 @@ def reading(text: str, glued_units: bool = False) -> Reading:
     text = normalise(text)
     try:
         return Reading(text, read(text, glued_units))
-    except (Unreadable, OverflowError, RecursionError) as error:
+    except (Unreadable, ArithmeticError, RecursionError) as error:  # TooLarge and Undefined are arithmetic
         return Reading(text, None, str(error))
 
 
@@ -106,12 +107,13 @@ def _regrouped(text: str) -> Form | None:
 def _with_decimal_comma(text: str, other: str) -> Form | None:
     """The number a text is when its comma is a decimal one.
 
-    `0,5` and `1000,99` are hardly lists; `3,5` is taken for 3.5 only where the other side is written as a decimal.
+    `0,5`, `1000,99`, `2,7183` and `4,05` are hardly lists; `3,5` is taken for 3.5 only where the other side is written
+    as a decimal.
     """
     if _EUROPEAN.fullmatch(text):
         return reading(text.replace(".", "").replace(",", ".")).form
     match = _COMMA.fullmatch(text)
-    if match and (match[2] == "0" or len(match[2]) > 3 or "." in other):
+    if match and (match[2] == "0" or len(match[2]) > 3 or _ONLY_DECIMALS.fullmatch(match[3]) or "." in other):
         return reading(text.replace(",", ".")).form
     return None
 

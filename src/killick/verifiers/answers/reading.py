@@ -2,7 +2,7 @@
 
 import re
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from killick.verifiers.answers.amounts import agree, is_whole
 from killick.verifiers.answers.brackets import depth, holds_all, split
@@ -19,9 +19,11 @@ from killick.verifiers.answers.forms import (
     Ratio,
     Word,
     as_interval,
+    part_of,
+    pieces_of,
 )
 from killick.verifiers.answers.quantity import MATHS_WORD, Value, compound, value
-from killick.verifiers.answers.reals import Piece, RealSet, interval_of, ordered, without
+from killick.verifiers.answers.reals import Piece, RealSet, common, interval_of, ordered, without
 from killick.verifiers.answers.syntax import parse
 from killick.verifiers.answers.talk import without_talk
 from killick.verifiers.answers.tree import Node, Unreadable
@@ -35,6 +37,7 @@ _TEXT_SEPARATOR = re.compile(r"\\text ?\{\s*,?\s*(and|or)\s*,?\s*\}", re.IGNOREC
 _RELATION = re.compile(r"\\(?:leq|geq|neq|equiv|in)(?![A-Za-z])|[=<>]")
 _APPROX = re.compile(r"\\approx(?![A-Za-z])")
 _CUP = re.compile(r"\\cup(?![A-Za-z])")
+_CAP = re.compile(r"\\cap(?![A-Za-z])")
 _MINUS_SET = re.compile(r"\\setminus(?![A-Za-z])|(?:\\|-)(?=\s*\\\{)")
 _SIGN = re.compile(r"\\(pm|mp)(?![A-Za-z])")
 _TURNED = {">": "<", "\\geq": "\\leq"}
@@ -190,8 +193,8 @@ def _one(text: str, glued_units: bool) -> Form:
     sides, signs = split(text, _RELATION)
     if signs:
         return _related(sides, signs, glued_units)
-    for pattern, build in ((_CUP, _union), (_MINUS_SET, _without)):
-        parts, marks = split(text, pattern)
+    for sign, pattern, build in _SET_SIGNS:
+        parts, marks = split(text, pattern) if sign in text else ([], [])
         if marks:
             return build(parts)
     if text in ("\\mathbb{R}", "\\mathbb R", "\\text{all real numbers}", "all real numbers"):
@@ -310,28 +313,27 @@ def _union(parts: list[str]) -> Form:
     forms = [_one(part, False) for part in parts]
     if all(isinstance(form, Many) and form.kind == "set" for form in forms):
         return Many("set", tuple(item for form in forms if isinstance(form, Many) for item in form.items))
-    return RealSet(tuple(piece for form in forms for piece in _pieces(form)))
-
-
-def _pieces(form: Form) -> tuple[Piece, ...]:
-    if isinstance(form, RealSet):
-        return form.pieces
-    if isinstance(form, Many) and form.kind == "set" and all(isinstance(item, Value) for item in form.items):
-        return tuple(Piece(item.node, item.node, True, True) for item in form.items if isinstance(item, Value))
-    if isinstance(form, Many):
-        return as_interval(form).pieces
-    raise Unreadable("a union of something else than sets")
+    return RealSet(tuple(piece for form in forms for piece in pieces_of(form)))
 
 
 def _without(parts: list[str]) -> Form:
     """A set of reals without another, whose points may have symbols where the whole is all reals."""
     if len(parts) != 2:
         raise Unreadable("a difference of more than two sets")
-    whole, points = _one(parts[0], False), _pieces(_one(parts[1], False))
+    whole, points = _one(parts[0], False), pieces_of(_one(parts[1], False))
     if whole != RealSet((Piece(None, None),)) or any(p.low is not p.high for p in points):
-        return RealSet(without(_pieces(whole), points))
+        return part_of(whole, without(pieces_of(whole), points))
     ends = [point.low for point in ordered(points)]
     return RealSet(tuple(Piece(a, b) for a, b in zip([None, *ends], [*ends, None], strict=True)))
+
+
+def _intersection(parts: list[str]) -> Form:
+    forms = [_one(part, False) for part in parts]
+    return part_of(forms[0], reduce(common, map(pieces_of, forms)))
+
+
+# Loosest first, each with what a text must hold for it.
+_SET_SIGNS = (("\\cup", _CUP, _union), ("\\", _MINUS_SET, _without), ("\\cap", _CAP, _intersection))
 
 
 def _bracketed(text: str, glued_units: bool) -> Form | None:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import cmp_to_key
 
 from killick.verifiers.answers import values
+from killick.verifiers.answers.limits import budget
 from killick.verifiers.answers.tree import Node, Unreadable
 
 
@@ -146,14 +147,21 @@ def without(pieces: tuple[Piece, ...], holes: tuple[Piece, ...]) -> tuple[Piece,
 
     Raises:
         Unreadable: an end is symbolic.
+        TooLarge, Undefined: an end cannot be computed.
     """
     if any(values.symbols(end) for piece in (*pieces, *holes) for end in (piece.low, piece.high) if end):
         raise Unreadable("a difference of sets with symbolic ends")
     left = list(pieces)
-    for hole in holes:
-        parts = [part for piece in left for part in (_below(piece, hole), _above(piece, hole))]
-        left = [part for part in parts if part]
+    with budget():
+        for hole in holes:
+            parts = [part for piece in left for part in (_below(piece, hole), _above(piece, hole))]
+            left = [part for part in parts if part]
     return tuple(left)
+
+
+def common(left: tuple[Piece, ...], right: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """What two unions share: the first without what is only in the first. Raises as `without`."""
+    return without(left, without(left, right))
 
 
 def _below(piece: Piece, hole: Piece) -> Piece | None:
