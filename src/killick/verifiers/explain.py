@@ -8,7 +8,7 @@ from killick.verifiers.answers.extract import extract
 from killick.verifiers.answers.normalise import steps
 from killick.verifiers.choice import ChoiceVerifier
 from killick.verifiers.exact import ExactVerifier
-from killick.verifiers.final import ANSWER, BOX, CONCLUSION, HASHES, OPTION, TAG, after_thinking, clean, places
+from killick.verifiers.final import ANSWER, BOX, CONCLUSION, HASHES, OPTION, TAG, ending, places
 from killick.verifiers.integer import IntegerVerifier
 from killick.verifiers.knights import KnightsVerifier
 from killick.verifiers.latex import LatexVerifier, gold_text
@@ -81,7 +81,7 @@ def _look(verifier: Verifier, completion: str, answer: str) -> list[tuple[str, s
     told = [("gold", answer)]
     accepted, rest = _PLACES.get(type(verifier), ((), ""))
     if accepted:
-        text = after_thinking(clean(completion[-getattr(verifier, "max_chars", 0) :]))
+        text = ending(completion, getattr(verifier, "max_chars", 0))
         found = list(places(text, *accepted))
         shown = found if isinstance(verifier, KnightsVerifier) else found[:1]  # a box may hold only one person's role
         told += [("extraction", f"{place.line} ({place.place})") for place in shown]

@@ -92,6 +92,11 @@ def after_thinking(text: str) -> str:
     return said if said.strip() else text
 
 
+def ending(completion: str, max_chars: int) -> str:
+    """The last characters of a completion, `clean` and `after_thinking`; all of it for `max_chars` = 0."""
+    return after_thinking(clean(completion[-max_chars:]))
+
+
 def _tagged(text: str) -> str | None:
     if "</" not in text:
         return None

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 from killick.errors import ConfigError, DataError
 from killick.verifiers.exact import final_text
-from killick.verifiers.final import after_thinking, clean
+from killick.verifiers.final import ending
 from killick.verifiers.service import Outcome, Service
+from killick.verifiers.single import SingleAnswer
 from killick.verifiers.types import RIGHT, Verdict, wrong
 
 _CALL = "killick.verifiers.python_function:call"
 _CALL_KEY = "killick.verifiers.python_function:call_key"
-_MAX_CHARS = 50_000
 _log = logging.getLogger(__name__)
 
 
@@ -97,7 +97,7 @@ class PythonFunctionVerifier:
     def answer_key(self, completion: str, answer: str) -> str | None:
         """What a completion answers, as a text that is equal for equal answers; None when it gives no answer."""
         if not self.key_function:
-            text = after_thinking(clean(completion[-_MAX_CHARS:]))
+            text = ending(completion, SingleAnswer.max_chars)
             return final_text(text) or " ".join(text.split()) or None
         call = (self.key_function, completion, answer)
         outcome = _service(self.key_function).call(_CALL_KEY, [call], self.timeout_s)[0]

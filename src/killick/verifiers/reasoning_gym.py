@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from killick.errors import ConfigError, DataError
 from killick.registry import nearest
-from killick.verifiers.final import BOX, TAG, after_thinking, clean, find
+from killick.verifiers.final import BOX, TAG, ending, find
 from killick.verifiers.service import Outcome, Service
 from killick.verifiers.types import RIGHT, Verdict, wrong
 
@@ -187,7 +187,7 @@ class ReasoningGymVerifier:
     def _answer(self, completion: str, answer: str) -> str | Verdict:
         """What is scored, or the verdict on a completion that is not scored."""
         self.check_gold(answer)
-        place = find(after_thinking(clean(completion[-self.max_chars :])), BOX, TAG)
+        place = find(ending(completion, self.max_chars), BOX, TAG)
         text = place.text.strip() if place else ""
         if not text:
             return wrong("no_answer")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar
 
 from killick.errors import ConfigError
-from killick.verifiers.final import after_thinking, clean
+from killick.verifiers.final import ending
 from killick.verifiers.types import RIGHT, Verdict, wrong
 
 T = TypeVar("T")
@@ -74,4 +74,4 @@ class SingleAnswer(ABC, Generic[T]):
         return None if isinstance(found, Verdict) else self.spelled(found)
 
     def _end(self, completion: str) -> str:
-        return after_thinking(clean(completion[-self.max_chars :]))
+        return ending(completion, self.max_chars)
